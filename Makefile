@@ -1,0 +1,44 @@
+# Everything happens in .venv, which the first target that needs it makes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.made
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit format bench clean
+
+help:  ## list these targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(STAMPS)-demo  ## set up, run a training that leaks under memfit, leave a report to open
+	-$(BIN)/memfit run examples/leaking.py
+	@echo && echo "Open this page:" && $(BIN)/memfit report
+
+test: check  ## set up, check the code and run all tests
+	$(BIN)/python -m pytest -q
+
+check: $(STAMPS)-test  ## format, lint and types: the fast part of the tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+unit: $(STAMPS)-test  ## only the tests that need no training
+	$(BIN)/python -m pytest -q tests/unit tests/test_*.py
+
+format: $(STAMPS)-test  ## format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene (some 20 minutes)
+	$(BIN)/python benchmarks/overhead.py
+
+clean:  ## remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+$(STAMPS)-%: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group $*
+	touch $@

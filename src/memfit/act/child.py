@@ -1,0 +1,88 @@
+"""A child process: start it, signal it, wait for it and learn its peak."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_POLL_EVERY_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended.
+
+    Attributes:
+        code: Its exit code; `None` if a signal ended it.
+        signal: Name of that signal.
+        peak_rss_bytes: The kernel's high-water mark, exact even after a kill.
+    """
+
+    code: int | None
+    signal: str | None
+    peak_rss_bytes: int | None
+
+
+class Child:
+    """A process with our standard streams, working folder and process group.
+
+    Args:
+        command: The program and its arguments.
+        environment: Its environment.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(command, env=environment)
+        self._descriptor: int | None = None
+        if hasattr(os, "pidfd_open"):
+            with contextlib.suppress(OSError):  # a kernel before 5.3
+                self._descriptor = os.pidfd_open(self.pid)
+
+    @property
+    def pid(self) -> int:
+        """Its process number."""
+        return self._process.pid
+
+    def send(self, number: int) -> None:
+        """Sends it a signal; nothing happens if it has ended."""
+        with contextlib.suppress(OSError):
+            self._process.send_signal(number)
+
+    def wait(self, timeout_s: float) -> Ended | None:
+        """Returns how it ended, as soon as it does; `None` after `timeout_s`."""
+        if not hasattr(os, "wait4"):
+            return self._wait_on_windows(timeout_s)
+        if self._descriptor is not None:
+            poll = select.poll()
+            poll.register(self._descriptor, select.POLLIN)
+            return self._reap() if poll.poll(timeout_s * 1000) else None
+        until_s = time.monotonic() + timeout_s
+        ended = self._reap()
+        while ended is None and time.monotonic() < until_s:
+            time.sleep(_POLL_EVERY_S)
+            ended = self._reap()
+        return ended
+
+    def _reap(self) -> Ended | None:
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        if pid == 0:
+            return None
+        code = self._process.returncode = os.waitstatus_to_exitcode(status)
+        unit_bytes = 1 if os.uname().sysname == "Darwin" else 1024
+        return _ended(code, usage.ru_maxrss * unit_bytes)
+
+    def _wait_on_windows(self, timeout_s: float) -> Ended | None:
+        try:
+            return _ended(self._process.wait(timeout_s), None)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def _ended(code: int, peak_rss_bytes: int | None) -> Ended:
+    if code >= 0:
+        return Ended(code, None, peak_rss_bytes)
+    return Ended(None, signal.Signals(-code).name, peak_rss_bytes)

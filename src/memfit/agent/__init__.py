@@ -1,0 +1,1 @@
+"""The part that lives inside the training process, in `memfit run` and in `MemoryMonitor`."""

@@ -1,0 +1,208 @@
+"""Writes the recording of this process: samples every half second, marks as they happen."""
+
+import atexit
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import memfit
+from memfit.agent import guard
+from memfit.agent.guard import harmless
+from memfit.agent.phases import Phases
+from memfit.agent.software import read_software
+from memfit.backends import active_backend_name, get_backend
+from memfit.measure.allocator import read_allocator
+from memfit.measure.limits import find_limit
+from memfit.measure.process import read_children, read_process
+from memfit.measure.settings import read_settings
+from memfit.record.entries import FORMAT, End, Header, Mark, Progress, Sample, Trouble
+from memfit.record.runs import create_file
+from memfit.record.writer import Writer
+
+SAMPLE_EVERY_S = 0.5
+_MOST_TROUBLES = 20
+
+
+@dataclass(slots=True)
+class Counters:
+    """How far the training is. Plain attributes, as some are set at every step."""
+
+    fit: int | None = None
+    epoch: int | None = None
+    epochs: int | None = None
+    step: int | None = None
+    steps: int | None = None
+    steps_before: int = 0
+    updates: int = 0
+    calls: int = 0
+
+    def end_epoch(self) -> None:
+        """Counts the steps of the epoch that is over."""
+        self.steps_before += self.step or 0
+        self.step = None
+
+    def freeze(self) -> Progress:
+        """Returns the counters as they are now."""
+        return Progress(
+            fit=self.fit,
+            epoch=self.epoch,
+            epochs=self.epochs,
+            step=self.step,
+            steps=self.steps,
+            total_steps=self.steps_before + (self.step or 0),
+            updates=self.updates,
+            calls=self.calls,
+        )
+
+
+class Recorder:
+    """Records this process from inside, until `close()` or its end.
+
+    Args:
+        run: Folder of the run.
+        counters: What the hooks count.
+        is_alone: Whether no supervisor watches; then child processes are read here too.
+
+    Raises:
+        OSError: If nothing can be written there.
+    """
+
+    def __init__(self, run: Path, counters: Counters, *, is_alone: bool) -> None:
+        self.run = run
+        self.counters = counters
+        self._is_alone = is_alone
+        self._writer = Writer(create_file(run, os.getpid()))
+        self._lock = threading.RLock()
+        self._is_closing = threading.Event()
+        self._phases = Phases(self._write_mark)
+        self._probe_s = 0.0
+        self._num_troubles = 0
+        guard.on_trouble = self._record_trouble
+        self._writer.append(_header())
+        self.note_software()
+        self._thread = threading.Thread(target=self._sample_forever, name="memfit", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether this recorder has written its end."""
+        return self._is_closing.is_set()
+
+    @property
+    def error(self) -> OSError | None:
+        """Why the last write failed, if it did."""
+        return self._writer.error
+
+    def is_open(self, phase: str) -> bool:
+        """Whether the training is inside `phase` now."""
+        return self._phases.is_open(phase)
+
+    def begin(self, phase: str, number: int | None = None) -> int:
+        """Marks that `phase` begins and returns its number."""
+        with self._probing():
+            return self._phases.begin(phase, number)
+
+    def end(self, phase: str) -> None:
+        """Marks that `phase` ended."""
+        with self._probing():
+            self._phases.end(phase)
+
+    def touch(self, phase: str) -> None:
+        """Counts one short call; rows of them become one phase."""
+        with self._lock:
+            self._phases.touch(phase, is_active=False)
+
+    def note_software(self) -> None:
+        """Writes what is loaded by now."""
+        self._writer.append(read_software())
+
+    def sample(self) -> Sample | None:
+        """Takes and writes a sample, and returns it."""
+        with self._probing():
+            memory = read_process(os.getpid())
+            if memory is None:
+                return None
+            backend_name = active_backend_name()
+            sample = Sample(
+                t_s=time.monotonic(),
+                pid=os.getpid(),
+                process=memory,
+                children=read_children(os.getpid()) if self._is_alone else None,
+                allocator=read_allocator(),
+                devices=get_backend(backend_name).read_devices() if backend_name else (),
+                progress=self.counters.freeze(),
+                probe_s=round(self._probe_s, 6),
+            )
+            self._writer.append(sample)
+            return sample
+
+    def close(self) -> None:
+        """Writes the end of this process's recording."""
+        if self._is_closing.is_set():
+            return
+        self._is_closing.set()
+        atexit.unregister(self.close)
+        harmless(self.sample)()
+        with self._lock:
+            self._phases.end_all()
+            self._writer.append(End(time.monotonic(), round(self._probe_s, 6)))
+            self._writer.close()
+
+    def forget(self) -> None:
+        """Lets go of everything without writing: this is a fork of the recorded process."""
+        self._is_closing.set()
+        self._lock = threading.RLock()  # another thread may have held it during the fork
+        atexit.unregister(self.close)
+        self._writer.close()
+
+    def _sample_forever(self) -> None:
+        tick = harmless(self._tick)
+        while not self._is_closing.wait(SAMPLE_EVERY_S):
+            tick()
+
+    def _tick(self) -> None:
+        self.sample()
+        with self._lock:
+            self._phases.settle()
+
+    def _write_mark(self, mark: Mark) -> None:
+        self._writer.append(mark)
+
+    def _record_trouble(self, where: str, error: Exception) -> None:
+        self._num_troubles += 1
+        if self._num_troubles <= _MOST_TROUBLES:
+            message = f"{type(error).__name__}: {error}"
+            self._writer.append(Trouble(time.monotonic(), where, message[:500]))
+
+    @contextmanager
+    def _probing(self) -> Iterator[None]:
+        """Counts the time spent, and keeps the sampling thread out meanwhile."""
+        with self._lock:
+            begun_s = time.perf_counter()
+            try:
+                yield
+            finally:
+                self._probe_s += time.perf_counter() - begun_s
+
+
+def _header() -> Header:
+    return Header(
+        format=FORMAT,
+        role="agent",
+        pid=os.getpid(),
+        t_s=time.monotonic(),
+        wall_time_s=time.time(),
+        memfit=memfit.__version__,
+        python=platform.python_version(),
+        platform=platform.platform(),
+        command=tuple(sys.argv),
+        limit=find_limit(os.getpid()),
+        settings=read_settings(),
+    )

@@ -1,0 +1,60 @@
+"""The one recorder of this process under `memfit run`, begun when it is first needed."""
+
+import os
+
+from memfit.agent.guard import harmless
+from memfit.agent.recorder import Counters, Recorder
+from memfit.record.handover import Handover
+
+counters = Counters()
+_recorder: Recorder | None = None
+_is_tried = False
+
+
+def get_recorder() -> Recorder | None:
+    """Returns this process's recorder; `None` without `memfit run` or where it cannot write."""
+    global _recorder, _is_tried
+    if not _is_tried:
+        _is_tried = True
+        handover = Handover.from_environment()
+        if handover is not None:
+            _recorder = Recorder(handover.run, counters, is_alone=False)
+            os.register_at_fork(after_in_child=_forget)
+    return _recorder
+
+
+def is_script() -> bool:
+    """Whether this is the process of the script itself, not one that it started."""
+    handover = Handover.from_environment()
+    return handover is not None and handover.supervisor_pid == os.getppid()
+
+
+def adds_logs() -> bool:
+    """Whether memory figures go into Keras's logs (`memfit run --no-logs` says no)."""
+    handover = Handover.from_environment()
+    return handover is None or handover.adds_logs
+
+
+def count_call() -> None:
+    """Counts a call of a compiled function."""
+    counters.calls += 1
+    if not _is_tried:
+        _begin()
+
+
+def count_update() -> None:
+    """Counts an optimizer update."""
+    counters.updates += 1
+    if not _is_tried:
+        _begin()
+
+
+_begin = harmless(get_recorder)
+
+
+def _forget() -> None:
+    """After a fork: the child has its own recording, if it ever trains."""
+    global _recorder, _is_tried
+    if _recorder is not None:
+        _recorder.forget()
+    _recorder, _is_tried = None, False

@@ -1,0 +1,65 @@
+"""The only code that knows TensorFlow, JAX or torch: one adapter each, chosen here.
+
+Inside a training an adapter never imports its framework: it is used only once the script has
+done so, and nothing it does may initialise a device that the script has not initialised.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Protocol, cast
+
+BACKEND_NAMES = ("tensorflow", "jax", "torch")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """What a framework's own allocator says of one device.
+
+    Attributes:
+        device: Such as `"GPU:0"` or `"CPU:0"`.
+        in_use_bytes: In tensors now.
+        peak_bytes: The most that it has been, where known.
+        limit_bytes: What the framework may take of the device, where known.
+        on_host: Whether this is host memory, which the process's RSS counts too.
+    """
+
+    device: str
+    in_use_bytes: int
+    peak_bytes: int | None = None
+    limit_bytes: int | None = None
+    on_host: bool = False
+
+
+class Backend(Protocol):
+    """What memfit needs of a framework. Modules of this package have this shape."""
+
+    def read_devices(self) -> tuple[DeviceMemory, ...]:
+        """Returns the devices in use; none before the script has used one."""
+
+    def list_devices(self) -> tuple[str, ...]:
+        """Returns all devices that it sees. Imports it: only for a process of its own."""
+
+    def count_calls(self, on_call: Callable[[], None]) -> None:
+        """Has `on_call` called at each call of a compiled function or optimizer step."""
+
+
+def get_backend(name: str) -> Backend:
+    """Returns the adapter of the framework `name`; loads the adapter, not the framework."""
+    return cast("Backend", importlib.import_module(f"memfit.backends.{name}"))
+
+
+def active_backend_name(modules: Mapping[str, ModuleType] | None = None) -> str | None:
+    """Returns the framework that the script uses: Keras's own, else the first one loaded.
+
+    Args:
+        modules: Loaded modules by name. Defaults to `sys.modules`.
+    """
+    modules = sys.modules if modules is None else modules
+    keras = modules.get("keras")
+    if keras is not None and hasattr(keras, "config"):
+        name = keras.config.backend()
+        return name if name in BACKEND_NAMES else None
+    return next((name for name in BACKEND_NAMES if name in modules), None)

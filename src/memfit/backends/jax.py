@@ -1,0 +1,112 @@
+"""JAX: devices through `memory_stats`, steps through calls of jitted functions."""
+
+import functools
+import sys
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from memfit.backends import DeviceMemory
+
+
+def read_devices() -> tuple[DeviceMemory, ...]:
+    """Returns JAX's devices that keep count; none before a backend is up.
+
+    Asking earlier would initialise the device and, on a GPU, take most of its memory.
+    """
+    jax = sys.modules.get("jax")
+    if jax is None or not _is_initialized():
+        return ()
+    readings = (_read_device(device) for device in jax.local_devices())
+    return tuple(reading for reading in readings if reading is not None)
+
+
+def list_devices() -> tuple[str, ...]:
+    """Returns the devices that JAX sees. Imports and initialises it: for a process of its own."""
+    import jax
+
+    return tuple(f"{device.platform.upper()}:{device.id}" for device in jax.devices())
+
+
+def count_calls(on_call: Callable[[], None]) -> None:
+    """Counts calls of functions that are jitted from now on.
+
+    JAX runs a jitted function in C++ with no hook, so `jax.jit` is replaced by one that
+    returns the same function in a thin wrapper.
+    """
+    jax: Any = sys.modules["jax"]
+    original = jax.jit
+
+    @functools.wraps(original)
+    def jit(*args: Any, **kwargs: Any) -> Any:
+        compiled = original(*args, **kwargs)
+        if type(compiled).__name__ == "PjitFunction":
+            return CountedFunction(compiled, on_call)
+        if callable(compiled):  # jax.jit(static_argnums=...) gives a decorator
+
+            def decorate(function: Any) -> Any:
+                return CountedFunction(compiled(function), on_call)
+
+            return decorate
+        return compiled
+
+    jax.jit = jit
+
+
+class CountedFunction:
+    """A jitted function that tells of its calls and is otherwise the function itself.
+
+    Args:
+        compiled: What `jax.jit` returned.
+        on_call: Called before each call.
+    """
+
+    def __init__(self, compiled: Any, on_call: Callable[[], None]) -> None:
+        self._compiled = compiled
+        self._on_call = on_call
+        self.__wrapped__ = compiled.__wrapped__
+        self.__name__ = getattr(compiled, "__name__", "<jitted>")
+        self.__qualname__ = getattr(compiled, "__qualname__", self.__name__)
+        self.__doc__ = compiled.__doc__
+        self.__module__ = getattr(compiled, "__module__", __name__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function."""
+        self._on_call()
+        return self._compiled(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Binds to an instance, so that a jitted method stays a method."""
+        if instance is None:
+            return self
+        return MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_compiled":  # not there yet while unpickling or copying
+            raise AttributeError(name)
+        return getattr(self._compiled, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copies and pickles as the function itself."""
+        return self._compiled.__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return repr(self._compiled)
+
+
+def _is_initialized() -> bool:
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    is_initialized = getattr(bridge, "backends_are_initialized", None)
+    return bool(is_initialized()) if is_initialized is not None else False
+
+
+def _read_device(device: Any) -> DeviceMemory | None:
+    stats = device.memory_stats()  # None on the CPU
+    if not stats or "bytes_in_use" not in stats:
+        return None
+    return DeviceMemory(
+        device=f"{device.platform.upper()}:{device.id}",
+        in_use_bytes=int(stats["bytes_in_use"]),
+        peak_bytes=stats.get("peak_bytes_in_use"),
+        limit_bytes=stats.get("bytes_limit"),
+    )

@@ -1,0 +1,64 @@
+"""TensorFlow: devices through `get_memory_info`, steps through `tf.function` calls."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from memfit.backends import DeviceMemory
+
+
+def read_devices() -> tuple[DeviceMemory, ...]:
+    """Returns TensorFlow's devices; none before its runtime is up.
+
+    Asking earlier would start the runtime, and then the script's own
+    `set_memory_growth` would fail.
+    """
+    tf = sys.modules.get("tensorflow")
+    if tf is None or not _is_initialized():
+        return ()
+    readings = (_read_device(tf, device.name) for device in tf.config.list_logical_devices())
+    return tuple(reading for reading in readings if reading is not None)
+
+
+def list_devices() -> tuple[str, ...]:
+    """Returns the devices that TensorFlow sees. Imports it: for a process of its own."""
+    import tensorflow as tf
+
+    return tuple(
+        device.name.removeprefix("/physical_device:")
+        for device in tf.config.list_physical_devices()
+    )
+
+
+def count_calls(on_call: Callable[[], None]) -> None:
+    """Counts calls of every `tf.function`, those made earlier included."""
+    function_class: Any = type(sys.modules["tensorflow"].function(lambda: None))
+    original = function_class.__call__
+
+    @functools.wraps(original)
+    def call_and_count(self: Any, *args: Any, **kwargs: Any) -> Any:
+        on_call()
+        return original(self, *args, **kwargs)
+
+    function_class.__call__ = call_and_count
+
+
+def _is_initialized() -> bool:
+    context_module = sys.modules.get("tensorflow.python.eager.context")
+    context = context_module.context_safe() if context_module is not None else None
+    return bool(getattr(context, "_initialized", False))
+
+
+def _read_device(tf: Any, name: str) -> DeviceMemory | None:
+    device = name.removeprefix("/device:")
+    try:
+        info = tf.config.experimental.get_memory_info(device)
+    except (ValueError, tf.errors.OpError):
+        return None  # a CPU without oneDNN's allocator keeps no count
+    return DeviceMemory(
+        device=device,
+        in_use_bytes=int(info["current"]),
+        peak_bytes=int(info["peak"]),
+        on_host=device.startswith("CPU"),
+    )

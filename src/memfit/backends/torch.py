@@ -1,0 +1,38 @@
+"""PyTorch: devices through `torch.cuda`, steps through its optimizers' hook."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from memfit.backends import DeviceMemory
+
+
+def read_devices() -> tuple[DeviceMemory, ...]:
+    """Returns torch's CUDA devices; none before CUDA is up, and none for the CPU."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return ()
+    return tuple(_read_device(torch, index) for index in range(torch.cuda.device_count()))
+
+
+def list_devices() -> tuple[str, ...]:
+    """Returns the devices that torch sees. Imports it: for a process of its own."""
+    import torch
+
+    return ("CPU:0", *(f"GPU:{index}" for index in range(torch.cuda.device_count())))
+
+
+def count_calls(on_call: Callable[[], None]) -> None:
+    """Counts steps of every `torch.optim` optimizer; Keras's own are counted by the agent."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    register_optimizer_step_post_hook(lambda *_args: on_call())
+
+
+def _read_device(torch: Any, index: int) -> DeviceMemory:
+    return DeviceMemory(
+        device=f"GPU:{index}",
+        in_use_bytes=torch.cuda.memory_allocated(index),
+        peak_bytes=torch.cuda.max_memory_allocated(index),
+        limit_bytes=torch.cuda.get_device_properties(index).total_memory,
+    )

@@ -1,0 +1,44 @@
+"""The command line: one module a command, and the one place that makes exit codes of errors.
+
+0 well, 1 failed, 2 wrong use, 3 a problem was found (with `--check`).
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+import memfit
+from memfit.errors import MemfitError
+
+COMMANDS = ("run", "report", "diagnose", "runs", "doctor")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command that `argv` names and returns the exit code."""
+    args = make_parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except MemfitError as error:
+        sys.stderr.write(f"memfit: {error}\n")
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stderr.close()
+        return 0
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands. Loads nothing heavy: `--help` must be quick."""
+    parser = argparse.ArgumentParser(
+        prog="memfit",
+        description="Keeps Keras training inside the memory there is.",
+        epilog="Start with: memfit run train.py",
+    )
+    parser.add_argument("--version", action="version", version=f"memfit {memfit.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        module = importlib.import_module(f"memfit.cli.{name}")
+        command = commands.add_parser(name, help=module.HELP, description=module.HELP)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser

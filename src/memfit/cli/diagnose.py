@@ -1,0 +1,33 @@
+"""`memfit diagnose`: the summary of a run again."""
+
+import argparse
+import sys
+
+HELP = "Print the diagnosis of a run again."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of this command."""
+    parser.add_argument(
+        "name", metavar="RUN", nargs="?", help="folder or name; the newest if left out"
+    )
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--check", action="store_true", help="exit with 3 if a problem was found")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Returns 0, or 3 with `--check` when a problem was found."""
+    from memfit.cli.results import load
+
+    _, recording, diagnosis = load(args.name)
+    if args.json:
+        from memfit.report.json import render_json
+
+        sys.stdout.write(render_json(recording, diagnosis))
+    else:
+        from rich.console import Console
+
+        from memfit.report.text import render_text
+
+        render_text(recording, diagnosis, Console(highlight=False))
+    return 3 if args.check and diagnosis.has_problem else 0

@@ -1,0 +1,29 @@
+"""`memfit report`: one offline HTML page of a run."""
+
+import argparse
+import sys
+from pathlib import Path
+
+HELP = "Write a run as one HTML page that works offline."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of this command."""
+    parser.add_argument(
+        "name", metavar="RUN", nargs="?", help="folder or name; the newest if left out"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="the page; RUN/report.html if left out"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the page and prints where it is."""
+    from memfit.cli.results import load, write_text
+    from memfit.report.html import render_html
+
+    folder, recording, diagnosis = load(args.name)
+    path = args.out or folder / "report.html"
+    write_text(path, render_html(recording, diagnosis))
+    sys.stdout.write(f"{path}\n")
+    return 0

@@ -1,0 +1,37 @@
+"""`memfit runs`: what ran before."""
+
+import argparse
+import sys
+
+HELP = "List the runs recorded here, the newest first."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of this command."""
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints one row for each run."""
+    from memfit.cli.results import load
+    from memfit.record.runs import RUNS_FOLDER, list_runs
+
+    folders = list_runs()
+    if not folders and not args.json:
+        sys.stderr.write(
+            f"memfit: no run is recorded here ({RUNS_FOLDER}/ is empty or missing). "
+            "Record one with: memfit run train.py\n"
+        )
+        return 0
+    results = [load(str(folder))[1:] for folder in folders]
+    if args.json:
+        from memfit.report.json import render_json_list
+
+        sys.stdout.write(render_json_list(results))
+    else:
+        from rich.console import Console
+
+        from memfit.report.listing import render_runs
+
+        render_runs(results, Console(highlight=False))
+    return 0

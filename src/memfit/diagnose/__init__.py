@@ -1,0 +1,1 @@
+"""Stage 3: say what is wrong. Pure functions of a recording."""

@@ -1,0 +1,104 @@
+"""The diagnosis of a run: one verdict, the figures under it, the findings."""
+
+from dataclasses import dataclass
+
+from memfit.diagnose.finding import Finding
+from memfit.diagnose.growth import Growth, judge_growth
+from memfit.diagnose.killed import find_killed
+from memfit.diagnose.limits import find_near_limit, headroom_bytes, peak_rss_bytes
+from memfit.diagnose.phases import Phase, find_phases
+from memfit.diagnose.series import Point, total_series
+from memfit.measure.limits import Limit
+from memfit.record.recording import Recording
+
+# Sent by people and schedulers to end a run; none of these is the script's failure.
+_REQUESTS_TO_STOP = ("SIGHUP", "SIGINT", "SIGTERM")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What a recording says.
+
+    Attributes:
+        verdict: `"steady"`, `"growing"`, `"near_limit"`, `"killed"`, `"failed"` or `"unknown"`.
+        peak_bytes: The most RSS of the process tree; `None` if nothing was seen.
+        limit: The limit that the training would meet first.
+        growth: Steady growth, if there is any.
+        why_unknown: Why growth cannot be judged, if it cannot.
+        projected_exhaustion_s: Time until the limit at this rate.
+        phases: What the training did when.
+        findings: What is wrong.
+        points: Memory over time.
+    """
+
+    verdict: str
+    peak_bytes: int | None = None
+    limit: Limit | None = None
+    growth: Growth | None = None
+    why_unknown: str | None = None
+    projected_exhaustion_s: float | None = None
+    phases: tuple[Phase, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    points: tuple[Point, ...] = ()
+
+    @property
+    def has_problem(self) -> bool:
+        """Whether memory needs a person's attention."""
+        return self.verdict in ("growing", "near_limit", "killed") or bool(self.findings)
+
+
+def diagnose(recording: Recording) -> Diagnosis:
+    """Returns the diagnosis of a run, finished or not."""
+    points = total_series(recording)
+    phases = find_phases(recording.marks, points, recording.end_t_s)
+    judgement = judge_growth(points, phases)
+    growth = judgement.growth
+    limit = recording.header.limit if recording.header else None
+    findings = tuple(
+        finding
+        for finding in (
+            find_killed(recording, points, growth),
+            find_near_limit(recording, points),
+        )
+        if finding is not None
+    )
+    room_bytes = headroom_bytes(recording, points)
+    return Diagnosis(
+        verdict=_verdict(recording, findings, judgement.why_unknown, growth),
+        peak_bytes=peak_rss_bytes(recording, points),
+        limit=limit,
+        growth=growth,
+        why_unknown=judgement.why_unknown,
+        projected_exhaustion_s=room_bytes / growth.bytes_per_s
+        if growth is not None and room_bytes is not None
+        else None,
+        phases=phases,
+        findings=findings,
+        points=points,
+    )
+
+
+def _verdict(
+    recording: Recording,
+    findings: tuple[Finding, ...],
+    why_unknown: str | None,
+    growth: Growth | None,
+) -> str:
+    """The gravest thing that is known."""
+    codes = {finding.code for finding in findings}
+    if "killed" in codes:
+        return "killed"
+    if _has_failed(recording):
+        return "failed"
+    if "near-limit" in codes:
+        return "near_limit"
+    if growth is not None:
+        return "growing"
+    return "unknown" if why_unknown else "steady"
+
+
+def _has_failed(recording: Recording) -> bool:
+    ended = recording.exit
+    if ended is None:
+        return False
+    return bool(ended.code) or (ended.signal or "SIGTERM") not in _REQUESTS_TO_STOP

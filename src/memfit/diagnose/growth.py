@@ -1,0 +1,219 @@
+"""Whether memory grows, how fast, and when it would be used up. From a recording alone."""
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memfit.diagnose.phases import Phase
+from memfit.diagnose.series import Point
+from memfit.diagnose.trend import MIN_WINDOWS, Trend, find_trend
+
+# More windows tell nothing new, and the slope looks at all pairs.
+_MOST_WINDOWS = 60
+# A run without epochs is cut into windows of time.
+_SHORTEST_S = 3.0
+_POINTS_PER_WINDOW = 2
+_MOST_TIME_WINDOWS = 24
+# What malloc keeps is called growth only when it is much and does not end.
+_RETAINED_WINDOWS = 20
+_RETAINED_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Steady growth.
+
+    Attributes:
+        bytes_per_s: Rate over time.
+        bytes_per_epoch: Rate over epochs, where there are epochs.
+        bytes_per_step: Rate over training steps, where steps were seen.
+        low_share: Lower end of the 90% interval, as a share of the rate.
+        high_share: Upper end.
+        begin_t_s: Since when.
+        end_t_s: Until when it was seen.
+        num_windows: Over how many epochs or stretches of time.
+        unit: `"epoch"` or `"window"`.
+    """
+
+    bytes_per_s: float
+    bytes_per_epoch: float | None
+    bytes_per_step: float | None
+    low_share: float
+    high_share: float
+    begin_t_s: float
+    end_t_s: float
+    num_windows: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What can be said about growth.
+
+    Attributes:
+        growth: The growth; `None` if there is none, or too little to judge.
+        why_unknown: Why nothing can be said; `None` if something can.
+    """
+
+    growth: Growth | None = None
+    why_unknown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """An epoch or a stretch of time, with the least memory seen in it.
+
+    `epochs` is how many epochs it covers; none for a stretch of time.
+    """
+
+    end_t_s: float
+    held_bytes: int
+    used_bytes: int | None
+    total_steps: int
+    epochs: int = 0
+
+
+def judge_growth(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
+    """Returns whether memory grows, or why that cannot be said.
+
+    The first epoch is left out: it holds tracing, compilation and the first buffers.
+    """
+    counter = _choose_counter(points)
+    epochs = _epoch_windows(points, phases, counter)[1:]
+    windows = epochs if len(epochs) >= MIN_WINDOWS else _time_windows(points, counter)
+    if len(windows) < MIN_WINDOWS:
+        return Judgement(why_unknown=_explain_too_little(points, phases))
+    windows = _thin(windows)
+    trend = _find_trend(windows)
+    return Judgement(growth=_describe(windows, trend) if trend else None)
+
+
+def _find_trend(windows: Sequence[_Window]) -> Trend | None:
+    """What is in use must rise and what is held with it; or what malloc keeps, much and long."""
+    held_bytes = [float(window.held_bytes) for window in windows]
+    used_bytes = [float(one.used_bytes) for one in windows if one.used_bytes is not None]
+    of_held = find_trend(held_bytes)
+    if len(used_bytes) < len(windows):
+        return of_held
+    of_used = find_trend(used_bytes)
+    if of_used is None:
+        is_long = of_held is not None and len(windows) - of_held.begin >= _RETAINED_WINDOWS
+        return find_trend(held_bytes, _RETAINED_SHARE * held_bytes[0]) if is_long else None
+    used_rise = used_bytes[-1] - used_bytes[of_used.begin]
+    held_rise = held_bytes[-1] - held_bytes[of_used.begin]
+    return of_held or (of_used if held_rise >= used_rise / 2 else None)
+
+
+def _describe(windows: Sequence[_Window], trend: Trend) -> Growth:
+    first, last = windows[trend.begin], windows[-1]
+    num_windows = len(windows) - trend.begin
+    span = num_windows - 1
+    rise_bytes = trend.per_window * span
+    epochs = sum(window.epochs for window in windows[trend.begin + 1 :])
+    steps = last.total_steps - first.total_steps
+    return Growth(
+        bytes_per_s=rise_bytes / max(last.end_t_s - first.end_t_s, 1e-9),
+        bytes_per_epoch=rise_bytes / epochs if epochs else None,
+        bytes_per_step=rise_bytes / steps if steps > 0 else None,
+        low_share=trend.low / trend.per_window,
+        high_share=trend.high / trend.per_window,
+        begin_t_s=first.end_t_s,
+        end_t_s=last.end_t_s,
+        num_windows=num_windows,
+        unit="epoch" if epochs else "window",
+    )
+
+
+def _epoch_windows(points: Sequence[Point], phases: Sequence[Phase], counter: str) -> list[_Window]:
+    times = [point.t_s for point in points]
+    windows = []
+    for phase in phases:
+        if phase.name != "epoch" or not phase.is_finished:
+            continue
+        first = bisect.bisect_left(times, phase.begin_t_s)
+        last = bisect.bisect_right(times, phase.end_t_s)
+        if last > first:
+            windows.append(_window(points[first:last], counter, epochs=1))
+    return windows
+
+
+def _time_windows(points: Sequence[Point], counter: str) -> list[_Window]:
+    """Equal stretches of time between the first and the last step; of all time without steps."""
+    points = _while_training(points, counter)
+    if not points or points[-1].t_s - points[0].t_s < _SHORTEST_S:
+        return []
+    count = min(_MOST_TIME_WINDOWS, len(points) // _POINTS_PER_WINDOW)
+    length_s = (points[-1].t_s - points[0].t_s) / max(count, 1)
+    groups: dict[int, list[Point]] = {}
+    for point in points:
+        number = min(int((point.t_s - points[0].t_s) / length_s), count - 1)
+        groups.setdefault(number, []).append(point)
+    return [_window(group, counter) for _, group in sorted(groups.items())]
+
+
+def _while_training(points: Sequence[Point], counter: str) -> Sequence[Point]:
+    """Leaves out loading data before training and shutting down after it."""
+    counts = [_steps(point, counter) for point in points]
+    if not counts or not counts[-1]:
+        return points
+    begin = next(at for at, count in enumerate(counts) if count)
+    end = counts.index(counts[-1]) + 1
+    return points[begin:end]
+
+
+def _window(points: Sequence[Point], counter: str, epochs: int = 0) -> _Window:
+    used_bytes = [point.used_bytes for point in points if point.used_bytes is not None]
+    return _Window(
+        end_t_s=points[-1].t_s,
+        held_bytes=min(point.held_bytes for point in points),
+        used_bytes=min(used_bytes, default=None),
+        total_steps=_steps(points[-1], counter),
+        epochs=epochs,
+    )
+
+
+def _choose_counter(points: Sequence[Point]) -> str:
+    """What a step is here: Keras's own, else an optimizer update, else a compiled call.
+
+    Tracing counts a few updates too; next to many calls those are not the steps.
+    """
+    progress = next((point.progress for point in reversed(points) if point.progress), None)
+    if progress is None or progress.total_steps:
+        return "total_steps"
+    return "updates" if progress.updates * 20 >= progress.calls else "calls"
+
+
+def _steps(point: Point, counter: str) -> int:
+    return getattr(point.progress, counter) if point.progress else 0
+
+
+def _thin(windows: list[_Window]) -> list[_Window]:
+    """Joins neighbours until few enough are left."""
+    group = -(-len(windows) // _MOST_WINDOWS)
+    if group == 1:
+        return windows
+    whole = len(windows) // group * group
+    return [
+        _join(windows[at : at + group]) for at in range(len(windows) - whole, len(windows), group)
+    ]
+
+
+def _join(windows: Sequence[_Window]) -> _Window:
+    used_bytes = [window.used_bytes for window in windows if window.used_bytes is not None]
+    return _Window(
+        end_t_s=windows[-1].end_t_s,
+        held_bytes=min(window.held_bytes for window in windows),
+        used_bytes=min(used_bytes) if len(used_bytes) == len(windows) else None,
+        total_steps=windows[-1].total_steps,
+        epochs=sum(window.epochs for window in windows),
+    )
+
+
+def _explain_too_little(points: Sequence[Point], phases: Sequence[Phase]) -> str:
+    num_epochs = sum(1 for phase in phases if phase.name == "epoch" and phase.is_finished)
+    seen_s = points[-1].t_s - points[0].t_s if points else 0.0
+    seen = f"{num_epochs} epochs" if num_epochs != 1 else "1 epoch"
+    return (
+        f"{seen} and {seen_s:.0f} s were seen; growth can be told from "
+        f"{MIN_WINDOWS + 1} epochs, or {MIN_WINDOWS} windows of at least 1 s, on."
+    )

@@ -1,0 +1,81 @@
+"""Who ended a run with SIGKILL, and what its last moments looked like."""
+
+from collections.abc import Sequence
+
+from memfit.diagnose.finding import Finding
+from memfit.diagnose.growth import Growth
+from memfit.diagnose.limits import peak_held_bytes
+from memfit.diagnose.series import Point
+from memfit.measure.limits import Limit
+from memfit.record.entries import Exit
+from memfit.record.recording import Recording
+from memfit.units import format_duration, format_size
+
+
+def find_killed(
+    recording: Recording, points: Sequence[Point], growth: Growth | None
+) -> Finding | None:
+    """Returns a finding if the script was killed."""
+    ended = recording.exit
+    if ended is None or ended.signal != "SIGKILL":
+        return None
+    limit = recording.header.limit if recording.header else None
+    peak_bytes = peak_held_bytes(recording, points)
+    who, confidence = _who(ended)
+    parts = [f"Killed by {who}{_where(peak_bytes, limit)}."]
+    if growth is not None:
+        ago_s = max(ended.t_s - growth.end_t_s, 0.0)
+        parts.append(f"{format_duration(ago_s)} before, it was growing {format_rate(growth)}.")
+    return Finding(
+        code="killed",
+        message=" ".join(parts),
+        confidence=confidence,
+        fix=_advise(ended, growth),
+        evidence={
+            "peak_held_bytes": peak_bytes,
+            "limit_bytes": limit.limit_bytes if limit else None,
+            "limit_source": limit.source if limit else None,
+            "group_oom_kills": ended.group_oom_kills,
+            "machine_oom_kills": ended.machine_oom_kills,
+        },
+    )
+
+
+def format_rate(growth: Growth) -> str:
+    """Returns the rate in the unit that a person thinks in."""
+    if growth.bytes_per_epoch is not None:
+        return f"{format_size(growth.bytes_per_epoch)}/epoch"
+    if growth.bytes_per_step is not None:
+        return f"{format_size(growth.bytes_per_s)}/s ({format_size(growth.bytes_per_step)}/step)"
+    return f"{format_size(growth.bytes_per_s)}/s"
+
+
+def _who(ended: Exit) -> tuple[str, str]:
+    if ended.group_oom_kills:
+        return "the kernel for want of memory in its control group", "certain"
+    if ended.machine_oom_kills:
+        return "the kernel for want of memory on this machine", "likely"
+    if ended.group_oom_kills is None and ended.machine_oom_kills is None:
+        return "SIGKILL, from whom is not known", "certain"
+    return "SIGKILL from another process; the kernel counted no kill for want of memory", "certain"
+
+
+def _where(peak_bytes: int, limit: Limit | None) -> str:
+    if not peak_bytes:
+        return ""
+    if limit is None:
+        return f" at {format_size(peak_bytes)}"
+    limit_size = format_size(limit.limit_bytes)
+    return f" at {format_size(peak_bytes)} of a {limit_size} limit ({limit.source})"
+
+
+def _advise(ended: Exit, growth: Growth | None) -> str:
+    is_for_memory = bool(ended.group_oom_kills or ended.machine_oom_kills)
+    if growth is not None:
+        return (
+            "More memory only delays this: it grows until it is used up. "
+            "See where it grows with: memfit report"
+        )
+    if is_for_memory:
+        return "Give it more memory, or lower the batch size or what the data holds in memory."
+    return "Look for who sent it: a scheduler's memory or time limit, or a person."

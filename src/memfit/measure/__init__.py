@@ -1,0 +1,1 @@
+"""Stage 1: read the world. Every reading is a frozen value; `None` means unknown."""

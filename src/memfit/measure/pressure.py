@@ -1,0 +1,41 @@
+"""How much work waits for memory (Linux pressure stall information)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+SYSTEM_PRESSURE = Path("/proc/pressure/memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """Share of the last ten seconds, in percent, that was lost to waiting for memory.
+
+    Attributes:
+        some_percent: At least one task waited.
+        full_percent: Every task waited at once.
+    """
+
+    some_percent: float
+    full_percent: float
+
+
+def read_pressure(path: Path = SYSTEM_PRESSURE) -> Pressure | None:
+    """Returns the pressure in the file `path`, or `None` where the kernel has none."""
+    try:
+        return parse_pressure(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def parse_pressure(text: str) -> Pressure | None:
+    """Returns the ten-second figures of a pressure file."""
+    ten_seconds: dict[str, float] = {}
+    for line in text.splitlines():
+        kind, _, figures = line.partition(" ")
+        for figure in figures.split():
+            name, _, value = figure.partition("=")
+            if name == "avg10":
+                ten_seconds[kind] = float(value)
+    if "some" not in ten_seconds:
+        return None
+    return Pressure(ten_seconds["some"], ten_seconds.get("full", 0.0))

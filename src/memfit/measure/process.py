@@ -1,0 +1,141 @@
+"""What the operating system says of one process and of those it started."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_STATUS_FIELDS = {
+    b"VmRSS": "rss_bytes",
+    b"VmHWM": "peak_rss_bytes",
+    b"RssAnon": "anonymous_bytes",
+    b"RssFile": "file_bytes",
+    b"RssShmem": "shared_bytes",
+    b"VmSwap": "swap_bytes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessMemory:
+    """Memory of one process.
+
+    Attributes:
+        rss_bytes: Resident pages, shared ones included.
+        peak_rss_bytes: The most that `rss_bytes` has been (the kernel's high-water mark).
+        anonymous_bytes: Resident pages that no file backs: heap, tensors, arrays.
+        file_bytes: Resident pages of files: libraries, mapped data. Reclaimable.
+        shared_bytes: Resident shared memory (`/dev/shm`).
+        swap_bytes: Anonymous pages that were swapped out.
+    """
+
+    rss_bytes: int
+    peak_rss_bytes: int | None = None
+    anonymous_bytes: int | None = None
+    file_bytes: int | None = None
+    shared_bytes: int | None = None
+    swap_bytes: int | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """What the kernel cannot drop without losing data; all of RSS where that is unknown."""
+        if self.anonymous_bytes is None:
+            return self.rss_bytes
+        return self.anonymous_bytes + (self.shared_bytes or 0) + (self.swap_bytes or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildMemory:
+    """Memory of one process that the training started, with its name."""
+
+    pid: int
+    name: str
+    memory: ProcessMemory
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionalMemory:
+    """Memory of a process with shared pages counted fairly.
+
+    Attributes:
+        pss_bytes: Own pages plus a share of each shared page.
+        uss_bytes: Pages that nobody shares: what would be freed if it ended.
+    """
+
+    pss_bytes: int
+    uss_bytes: int
+
+
+def read_process(pid: int) -> ProcessMemory | None:
+    """Returns the memory of process `pid`, or `None` if it is gone or hidden."""
+    if sys.platform == "linux":
+        return _read_status(Path(f"/proc/{pid}/status"))
+    return _read_with_psutil(pid)
+
+
+def read_children(pid: int) -> tuple[ChildMemory, ...]:
+    """Returns the memory of every process below `pid`, at any depth."""
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return ()
+    children = []
+    for child in below:
+        memory = read_process(child.pid)
+        if memory is not None and memory.rss_bytes:
+            children.append(ChildMemory(child.pid, _name_of(child), memory))
+    return tuple(children)
+
+
+def read_available() -> int:
+    """Returns the bytes that this machine could still give without swapping."""
+    return int(psutil.virtual_memory().available)
+
+
+def read_proportional(pid: int) -> ProportionalMemory | None:
+    """Returns PSS and USS of process `pid`; walks all its pages, about 1 ms per GB."""
+    try:
+        full = psutil.Process(pid).memory_full_info()
+    except psutil.Error:
+        return None
+    uss_bytes = getattr(full, "uss", None)
+    pss_bytes = getattr(full, "pss", uss_bytes)  # PSS is known on Linux only
+    if uss_bytes is None or pss_bytes is None:
+        return None
+    return ProportionalMemory(pss_bytes=pss_bytes, uss_bytes=uss_bytes)
+
+
+def parse_status(text: bytes) -> ProcessMemory | None:
+    """Returns the memory that the text of `/proc/PID/status` names.
+
+    A zombie has no memory lines; that is `None`.
+    """
+    fields: dict[str, int] = {}
+    for line in text.splitlines():
+        name, _, value = line.partition(b":")
+        field = _STATUS_FIELDS.get(name)
+        if field is not None:
+            fields[field] = int(value.split()[0]) * 1024
+    return ProcessMemory(**fields) if "rss_bytes" in fields else None
+
+
+def _read_status(path: Path) -> ProcessMemory | None:
+    try:
+        return parse_status(path.read_bytes())
+    except OSError:
+        return None
+
+
+def _read_with_psutil(pid: int) -> ProcessMemory | None:
+    try:
+        memory = psutil.Process(pid).memory_info()
+    except psutil.Error:
+        return None
+    return ProcessMemory(rss_bytes=memory.rss, peak_rss_bytes=getattr(memory, "peak_wset", None))
+
+
+def _name_of(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.Error:
+        return "?"

@@ -1,0 +1,61 @@
+"""Reads a run folder back, whatever state its files were left in."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memfit.record.entries import Entry
+from memfit.record.lines import decode
+from memfit.record.recording import ProcessRecording, Recording
+
+
+@dataclass
+class FileReader:
+    """Reads one file, and later what was added to it since.
+
+    Attributes:
+        path: The file.
+        skipped_lines: Damaged lines passed over so far.
+        is_cut: Whether the last line is still without its end.
+    """
+
+    path: Path
+    skipped_lines: int = 0
+    is_cut: bool = False
+    _offset: int = field(default=0, repr=False)
+
+    def read_new(self) -> list[Entry]:
+        """Returns the entries that were added since the last call."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                text = file.read()
+        except OSError:
+            return []
+        whole, _, rest = text.rpartition(b"\n")
+        self._offset += len(text) - len(rest)
+        self.is_cut = bool(rest)
+        return [entry for line in whole.split(b"\n") if (entry := self._decode(line))]
+
+    def _decode(self, line: bytes) -> Entry | None:
+        if not line.strip():
+            return None
+        try:
+            return decode(line)
+        except ValueError:
+            self.skipped_lines += 1
+            return None
+
+
+def read_run(run: Path) -> Recording:
+    """Returns all that the folder `run` tells, merged by the monotonic clock."""
+    return Recording.merge(run.name, [_read_process(path) for path in sorted(run.glob("*.jsonl"))])
+
+
+def _read_process(path: Path) -> ProcessRecording:
+    reader = FileReader(path)
+    return ProcessRecording(
+        file=path.name,
+        entries=tuple(reader.read_new()),
+        skipped_lines=reader.skipped_lines,
+        is_cut=reader.is_cut,
+    )

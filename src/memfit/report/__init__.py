@@ -1,0 +1,1 @@
+"""Stage 6: show it. The same value as terminal text, JSON and an HTML page."""

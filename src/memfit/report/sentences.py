@@ -1,0 +1,84 @@
+"""What a diagnosis says in words: the same sentences in the terminal and on the page."""
+
+from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.growth import Growth
+from memfit.diagnose.killed import format_rate
+from memfit.record.recording import Recording
+from memfit.units import format_duration, format_size
+
+
+def headline(recording: Recording, diagnosis: Diagnosis) -> str:
+    """Returns the verdict as one sentence with figures."""
+    if diagnosis.verdict in ("killed", "near_limit"):
+        return diagnosis.findings[0].message
+    if diagnosis.verdict == "failed":
+        return f"The script failed: {_how_it_ended(recording)}."
+    if diagnosis.growth is not None:
+        return f"Memory grows by {format_rate(diagnosis.growth)}."
+    if diagnosis.verdict == "steady":
+        return "Memory is steady."
+    return f"Cannot tell whether memory grows: {diagnosis.why_unknown}"
+
+
+def explain(recording: Recording, diagnosis: Diagnosis) -> list[str]:
+    """Returns what the verdict means for the person, a sentence each."""
+    sentences = []
+    growth = diagnosis.growth
+    if growth is not None and diagnosis.verdict not in ("growing", "killed"):
+        sentences.append(f"It was growing by {format_rate(growth)}.")
+    if growth is not None:
+        sentences.append(_how_sure(growth))
+        if diagnosis.verdict == "growing":
+            sentences += _projection(growth, diagnosis)
+    sentences.append(_peak(diagnosis))
+    if recording.exit is not None and diagnosis.verdict not in ("failed", "killed"):
+        if recording.exit.signal is not None:
+            sentences.append(f"The script was ended by {recording.exit.signal}.")
+    elif recording.exit is None:
+        sentences.append("Its end was not seen: it still runs, or memfit was ended before it.")
+    return sentences
+
+
+def _how_sure(growth: Growth) -> str:
+    unit = "epochs" if growth.unit == "epoch" else "stretches of time"
+    per_s = growth.bytes_per_epoch is None
+    rate = growth.bytes_per_s if growth.bytes_per_epoch is None else growth.bytes_per_epoch
+    low, high = format_size(rate * growth.low_share), format_size(rate * growth.high_share)
+    return (
+        f"Seen over {growth.num_windows} {unit}; "
+        f"between {low} and {high} {'a second' if per_s else 'an epoch'} (90% interval)."
+    )
+
+
+def _projection(growth: Growth, diagnosis: Diagnosis) -> list[str]:
+    left_s = diagnosis.projected_exhaustion_s
+    if left_s is None:
+        return []
+    if growth.bytes_per_epoch is None:
+        return [f"At this rate memory is used up in about {format_duration(left_s)}."]
+    epochs = round(left_s * growth.bytes_per_s / growth.bytes_per_epoch)
+    return [
+        f"At this rate memory is used up in {epochs:,} epochs, about {format_duration(left_s)}."
+    ]
+
+
+def _peak(diagnosis: Diagnosis) -> str:
+    if diagnosis.peak_bytes is None:
+        return "No memory was measured."
+    peak = format_size(diagnosis.peak_bytes)
+    if diagnosis.limit is None:
+        return f"Peak {peak}; the limit is not known."
+    limit = diagnosis.limit
+    share = diagnosis.peak_bytes / limit.limit_bytes
+    return (
+        f"Peak {peak}, {share:.0%} of the {format_size(limit.limit_bytes)} limit ({limit.source})."
+    )
+
+
+def _how_it_ended(recording: Recording) -> str:
+    ended = recording.exit
+    if ended is None:
+        return "how is not known"
+    if ended.signal is not None:
+        return f"ended by {ended.signal}"
+    return f"exit code {ended.code}"

@@ -1,0 +1,189 @@
+"""One suite over every backend: a real training on each, seen by memfit the same way."""
+
+import pytest
+
+from conftest import BACKENDS, SCRIPTS
+
+
+def phases_named(ran, name):
+    return [phase for phase in ran.result["phases"] if phase["name"] == name]
+
+
+def test_the_backend_and_the_versions_are_named(tour):
+    backend, ran = tour
+
+    assert ran.result["backend"] == backend
+    assert {"keras", "python", "memfit", backend} <= set(ran.result["versions"])
+
+
+def test_growth_is_found_with_its_rate(tour):
+    _, ran = tour
+
+    assert ran.result["verdict"] == "growing"
+    assert ran.result["growth"]["bytes_per_epoch"] == pytest.approx(3_000_000, rel=0.1)
+    assert ran.result["growth"]["bytes_per_step"] == pytest.approx(300_000, rel=0.1)
+
+
+def test_every_epoch_is_marked_once(tour):
+    _, ran = tour
+
+    assert [phase["number"] for phase in phases_named(ran, "epoch")] == list(range(1, 11))
+
+
+def test_validation_inside_fit_is_told_from_evaluate(tour):
+    _, ran = tour
+
+    assert len(phases_named(ran, "validation")) == 10
+    assert sum(phase["calls"] for phase in phases_named(ran, "evaluate")) == 1
+
+
+def test_calls_in_a_row_are_counted(tour):
+    _, ran = tour
+
+    assert sum(phase["calls"] for phase in phases_named(ran, "predict")) == 3
+    assert sum(phase["calls"] for phase in phases_named(ran, "train_on_batch")) == 30
+
+
+def test_steps_of_fit_and_train_on_batch_are_counted(tour):
+    _, ran = tour
+
+    assert ran.recording.inside[-1].progress.total_steps == 10 * 10 + 30
+
+
+def test_every_phase_ends(tour):
+    _, ran = tour
+
+    assert all(phase["finished"] for phase in ran.result["phases"])
+
+
+def test_memory_figures_are_in_the_history(tour):
+    _, ran = tour
+
+    assert "history ['loss', 'memory_mb', 'memory_peak_mb', 'val_loss']" in ran.stdout
+
+
+def test_nothing_went_wrong_inside_memfit(tour):
+    _, ran = tour
+
+    assert ran.recording.troubles == ()
+    assert ran.result["notes"] == []
+
+
+def test_the_time_spent_inside_the_training_is_recorded(tour):
+    _, ran = tour
+
+    overhead = ran.result["overhead"]
+
+    assert 0 < overhead["probe_s"] < overhead["wall_s"]
+
+
+def test_malloc_is_read_from_inside_on_linux(tour):
+    _, ran = tour
+
+    readings = [sample.allocator for sample in ran.recording.inside]
+
+    assert all(reading is not None and reading.in_use_bytes > 0 for reading in readings)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loop_without_fit_is_followed_over_time_and_steps(backend, memfit):
+    ran = memfit.run(SCRIPTS / "custom_loop.py", 8, "keep", backend=backend)
+
+    assert ran.result["verdict"] == "growing"
+    assert ran.result["growth"]["bytes_per_epoch"] is None
+    assert ran.result["growth"]["bytes_per_step"] >= 256 * 256 * 4 * 0.9
+
+
+DEVICES = """
+import json, sys
+import keras
+from memfit.backends import active_backend_name, get_backend
+name = active_backend_name()
+backend = get_backend(name)
+assert name == keras.backend.backend()
+print(json.dumps({"before": len(backend.read_devices())}))
+keras.ops.matmul(keras.ops.ones((600, 600)), keras.ops.ones((600, 600)))
+for device in backend.read_devices():
+    assert device.in_use_bytes >= 0 and device.on_host, device
+print(json.dumps({"listed": backend.list_devices()}))
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_devices_are_read_and_listed_without_a_gpu(backend, memfit):
+    done = memfit.run(memfit.script(DEVICES), backend=backend)
+
+    assert done.code == 0, done.stderr
+    assert '"CPU:0"' in done.stdout
+
+
+UNTOUCHED = {
+    "tensorflow": """
+import tensorflow as tf
+from memfit.backends import tensorflow as adapter
+assert adapter.read_devices() == ()
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)  # fails once the runtime is up
+assert len(tf.config.list_logical_devices()) == 2
+""",
+    "jax": """
+import jax
+from memfit.backends import jax as adapter
+assert adapter.read_devices() == ()
+jax.config.update("jax_num_cpu_devices", 2)  # fails once a backend is up
+assert len(jax.devices()) == 2
+assert adapter.read_devices() == ()  # the CPU keeps no count
+""",
+    "torch": """
+import torch
+from memfit.backends import torch as adapter
+assert adapter.read_devices() == ()
+assert not torch.cuda.is_initialized()
+""",
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_reading_devices_initialises_nothing(backend, memfit):
+    done = memfit.run(memfit.script(UNTOUCHED[backend]))
+
+    assert done.code == 0, done.stderr
+
+
+COUNTED = {
+    "tensorflow": """
+import tensorflow as tf
+@tf.function
+def double(x):
+    return x * 2
+""",
+    "jax": """
+import jax
+import jax.numpy as jnp
+class tf: constant = staticmethod(jnp.asarray)
+@jax.jit
+def double(x):
+    return x * 2
+""",
+    "torch": """
+import torch
+class tf: constant = staticmethod(torch.tensor)
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], 0.1)
+def double(x):
+    (weight * x).sum().backward()
+    optimizer.step()
+    return x * 2
+""",
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_calls_without_keras_are_counted(backend, memfit):
+    calls = "for _ in range(25): result = double(tf.constant(2.0))\nassert float(result) == 4.0\n"
+
+    ran = memfit.run(memfit.script(COUNTED[backend] + calls))
+
+    assert ran.code == 0, ran.stderr
+    assert ran.recording.inside[-1].progress.calls == 25

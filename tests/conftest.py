@@ -1,0 +1,93 @@
+"""How tests run memfit: as a person would, in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from memfit.record.reader import read_run
+
+SCRIPTS = Path(__file__).parent / "scripts"
+BACKENDS = ("tensorflow", "jax", "torch")
+# One thread each: two cores shared by several tests make OpenMP spin.
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of memfit left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+    folder: Path
+
+    @property
+    def recording(self):
+        return read_run(self.folder)
+
+    @property
+    def result(self):
+        return json.loads(self.folder.with_suffix(".json").read_text())
+
+
+@dataclass(frozen=True)
+class Memfit:
+    """Runs memfit in a folder of its own."""
+
+    cwd: Path
+
+    def __call__(self, *arguments, backend=None, **how):
+        environment = {**os.environ, **QUIET, **how.pop("env", {})}
+        if backend is not None:
+            environment["KERAS_BACKEND"] = backend
+        return subprocess.run(
+            [*self.command, *map(str, arguments)],
+            cwd=self.cwd,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+            **how,
+        )
+
+    @property
+    def command(self):
+        return [sys.executable, "-m", "memfit"]
+
+    def script(self, text, name="script.py"):
+        path = self.cwd / name
+        path.write_text(text)
+        return path
+
+    def run(self, *arguments, options=(), backend=None, **how):
+        """`memfit run` with a recording and a JSON result in known places."""
+        folder = self.cwd / "recorded"
+        done = self(
+            "run",
+            *("--out", folder, "--json", folder.with_suffix(".json")),
+            *options,
+            *arguments,
+            backend=backend,
+            **how,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr, folder)
+
+
+@pytest.fixture
+def memfit(tmp_path):
+    return Memfit(tmp_path)
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def tour(request, tmp_path_factory):
+    """One run of tests/scripts/tour.py on each backend, for all tests of a module."""
+    memfit = Memfit(tmp_path_factory.mktemp(f"tour-{request.param}"))
+    ran = memfit.run(SCRIPTS / "tour.py", 3_000_000, 10, backend=request.param)
+    assert ran.code == 0, ran.stderr
+    return request.param, ran

@@ -1,0 +1,102 @@
+"""Wrong use: a message that says what was received, what was expected and what to do."""
+
+import pytest
+
+
+def test_an_unknown_command_names_those_there_are(memfit):
+    done = memfit("rum", "train.py")
+
+    assert done.returncode == 2
+    assert "'rum'" in done.stderr
+    assert "'run'" in done.stderr
+
+
+def test_a_missing_script_is_named_and_nothing_is_recorded(memfit):
+    done = memfit("run", "trian.py")
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        "memfit: There is no such script. Received: 'trian.py'. Expected a Python script. "
+        "Give it as you would to python: memfit run train.py\n"
+    )
+    assert not (memfit.cwd / "memfit-runs").exists()
+
+
+def test_a_folder_is_not_a_script(memfit):
+    (memfit.cwd / "src").mkdir()
+
+    done = memfit("run", "src")
+
+    assert done.returncode == 2
+    assert "That is a folder without a __main__.py. Received: 'src'." in done.stderr
+
+
+def test_a_module_that_is_not_there_gives_pythons_own_message(memfit):
+    done = memfit("run", "--quiet", "-m", "no_such_module")
+
+    assert done.returncode == 1
+    assert "No module named no_such_module" in done.stderr
+
+
+def test_run_without_a_script_shows_the_usage(memfit):
+    done = memfit("run")
+
+    assert done.returncode == 2
+    assert "memfit run [options] SCRIPT [ARGS ...]" in done.stderr
+
+
+def test_two_runs_cannot_share_a_folder(memfit):
+    script = memfit.script("pass")
+    memfit("run", "--quiet", "--out", "mine", script)
+
+    done = memfit("run", "--quiet", "--out", "mine", script)
+
+    assert done.returncode == 2
+    assert "already holds a run. Received: 'mine'" in done.stderr
+
+
+def test_two_runs_at_once_in_one_place_get_folders_of_their_own(memfit):
+    import subprocess
+
+    memfit.script("import time; time.sleep(0.5)")
+    command = [*memfit.command, "run", "--quiet", "script.py"]
+    started = [subprocess.Popen(command, cwd=memfit.cwd) for _ in range(3)]
+
+    assert [process.wait(60) for process in started] == [0, 0, 0]
+    assert len(list((memfit.cwd / "memfit-runs").iterdir())) == 3
+
+
+def test_a_json_file_that_cannot_be_written_is_told_before_anything_runs(memfit):
+    done = memfit("run", "--json", "no/such/folder.json", memfit.script("print('ran')"))
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Received: --json 'no/such/folder.json'" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["report", "diagnose"])
+def test_a_folder_that_is_no_run_is_told_from_a_missing_one(memfit, command):
+    (memfit.cwd / "empty").mkdir()
+
+    no_run, missing, none = memfit(command, "empty"), memfit(command, "gone"), memfit(command)
+
+    assert [one.returncode for one in (no_run, missing, none)] == [2, 2, 2]
+    assert "Received: 'empty'. That folder holds no recording" in no_run.stderr
+    assert "Received: 'gone'. There is no such folder." in missing.stderr
+    assert "Record one with: memfit run train.py" in none.stderr
+
+
+def test_a_report_that_cannot_be_written_says_where(memfit):
+    memfit("run", "--quiet", memfit.script("pass"))
+
+    done = memfit("report", "-o", "no/such/page.html")
+
+    assert done.returncode == 2
+    assert "Received: 'no/such/page.html'" in done.stderr
+
+
+def test_no_runs_yet_is_not_an_error(memfit):
+    done = memfit("runs")
+
+    assert done.returncode == 0
+    assert "memfit run train.py" in done.stderr

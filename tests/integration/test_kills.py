@@ -1,0 +1,128 @@
+"""Kills at any moment: by the kernel, of the script, of the supervisor."""
+
+import os
+import signal
+import subprocess
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from memfit.diagnose.diagnosis import diagnose
+from memfit.record.reader import read_run
+
+V1 = Path("/sys/fs/cgroup/memory")
+V2 = Path("/sys/fs/cgroup")
+
+LEAKING = """
+import time
+kept = []
+while True:
+    kept.append(bytearray(b"x" * 2_000_000))
+    time.sleep(0.2)
+"""
+TRAINING = """
+import time
+import numpy as np, keras
+class Pause(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        print("epoch", epoch + 1, flush=True)
+        time.sleep(0.2)
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x = np.ones((8, 2), "float32")
+model.fit(x, x[:, :1], epochs=12, verbose=0, callbacks=[Pause()])
+print("finished", flush=True)
+"""
+
+
+@pytest.fixture
+def limited_group():
+    """A real control group that allows 120 MB; removed afterwards."""
+    is_version_1 = (V1 / "memory.limit_in_bytes").exists()
+    folder = (V1 if is_version_1 else V2) / f"memfit-test-{uuid.uuid4().hex[:8]}"
+    try:
+        folder.mkdir()
+        limit = "memory.limit_in_bytes" if is_version_1 else "memory.max"
+        (folder / limit).write_text("120000000")
+        if not is_version_1 and (folder / "memory.swap.max").exists():
+            (folder / "memory.swap.max").write_text("0")
+    except OSError as error:
+        if folder.exists():
+            folder.rmdir()
+        pytest.skip(f"no control group can be made here: {error}")
+    yield folder
+    folder.rmdir()
+
+
+def test_a_kill_by_the_kernel_is_told_with_size_limit_and_growth(memfit, limited_group):
+    def join():
+        (limited_group / "cgroup.procs").write_text(str(os.getpid()))
+
+    ran = memfit.run(memfit.script(LEAKING), preexec_fn=join)
+
+    assert ran.code == -signal.SIGKILL
+    result = ran.result
+    assert result["verdict"] == "killed"
+    assert result["exit"] == {"code": None, "signal": "SIGKILL"}
+    assert result["limit_bytes"] == pytest.approx(120_000_000, abs=4096)
+    assert result["limit_source"].startswith("cgroup v")
+    assert result["growth"]["bytes_per_s"] == pytest.approx(10_000_000, rel=0.5)
+    killed = next(one for one in result["findings"] if one["code"] == "killed")
+    assert killed["confidence"] == "certain"
+    assert killed["evidence"]["group_oom_kills"] == 1
+    assert "Killed by the kernel for want of memory in its control group" in ran.stderr
+    assert "it was growing" in ran.stderr
+
+
+def test_a_kill_by_a_person_is_not_blamed_on_memory(memfit):
+    script = memfit.script("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+
+    ran = memfit.run(script)
+
+    assert ran.result["verdict"] == "killed"
+    assert "SIGKILL from another process" in ran.result["findings"][0]["message"]
+
+
+def start_training(memfit):
+    memfit.script(TRAINING)
+    return subprocess.Popen(
+        [*memfit.command, "run", "--quiet", "--out", "recorded", "script.py"],
+        cwd=memfit.cwd,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+    )
+
+
+def test_killing_the_supervisor_leaves_the_training_and_its_recording_running(memfit):
+    with start_training(memfit) as process:
+        while process.stdout.readline() != "epoch 3\n":
+            pass
+
+        process.kill()
+        rest = process.stdout.read()
+
+    assert rest.endswith("epoch 12\nfinished\n")
+    recording = read_run(memfit.cwd / "recorded")
+    assert recording.exit is None
+    assert [mark.number for mark in recording.marks if mark.phase == "epoch"][-1] == 12
+    assert diagnose(recording).verdict in ("steady", "unknown")
+
+
+def test_killing_the_training_loses_at_most_the_last_second(memfit):
+    with start_training(memfit) as process:
+        while process.stdout.readline() != "epoch 8\n":
+            pass
+
+        agent = next((memfit.cwd / "recorded").glob("agent-*.jsonl"))
+        killed_s = time.monotonic()
+        os.kill(int(agent.stem.split("-")[1]), signal.SIGKILL)
+
+    recording = read_run(memfit.cwd / "recorded")
+    assert recording.exit.signal == "SIGKILL"
+    assert [mark.number for mark in recording.marks if mark.event == "end"][-1] == 8
+    assert killed_s - recording.inside[-1].t_s < 1.0
+    assert killed_s - recording.outside[-1].t_s < 1.0
+    assert recording.notes == ()

@@ -1,0 +1,110 @@
+"""Every signal reaches the script exactly once, however it was sent."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+
+import pytest
+
+COUNTING = """
+import signal, sys, time
+count = 0
+def handle(number, frame):
+    global count
+    count += 1
+    print("got", signal.Signals(number).name, flush=True)
+for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"):
+    signal.signal(getattr(signal, name), handle)
+print("ready", flush=True)
+until = time.monotonic() + 30
+while not count and time.monotonic() < until:
+    time.sleep(0.01)
+time.sleep(0.5)  # a second one would come now
+print("count", count, flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"])
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+def test_a_signal_to_memfit_or_to_its_group_reaches_the_script_once(memfit, name, send):
+    memfit.script(COUNTING)
+    with start(memfit, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout.readline() == "ready\n"
+
+        send(process.pid, getattr(signal, name))
+
+        assert process.stdout.read() == f"got {name}\ncount 1\n"
+    assert process.returncode == 0
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_script_once(memfit):
+    memfit.script(COUNTING)
+    ours, theirs = pty.openpty()
+    process = start(memfit, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=take_terminal)
+    os.close(theirs)
+    text = read_until(ours, "ready")
+
+    os.write(ours, b"\x03")
+    text += read_until(ours, "count")
+
+    assert text.count("got SIGINT") == 1
+    assert process.wait(30) == 0
+
+
+def take_terminal():
+    import fcntl
+    import termios
+
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def read_until(descriptor, word):
+    text = ""
+    while word not in text:
+        ready, _, _ = select.select([descriptor], [], [], 30)
+        assert ready, f"no {word!r} in {text!r}"
+        text += os.read(descriptor, 4096).decode()
+    return text
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL", "SIGABRT"])
+def test_memfit_ends_by_the_signal_that_ended_the_script(memfit, name):
+    script = memfit.script(
+        f"import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+        f"os.kill(os.getpid(), signal.{name})"
+    )
+
+    ran = memfit.run(script)
+
+    assert ran.code == -getattr(signal, name)
+    assert ran.result["exit"] == {"code": None, "signal": name}
+
+
+def test_a_signal_that_memfit_was_told_to_ignore_is_ignored_in_the_script_too(memfit):
+    memfit.script("import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)")
+
+    with start(memfit, stdout=subprocess.PIPE, preexec_fn=ignore_hangup) as process:
+        assert process.stdout.read() == "True\n"
+    assert process.returncode == 0
+
+
+def ignore_hangup():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def test_no_process_is_left_behind(memfit):
+    memfit.script("print('done')")
+    process = start(memfit, stdout=subprocess.PIPE, start_new_session=True)
+    process.communicate(timeout=30)
+
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def start(memfit, **how):
+    return subprocess.Popen(
+        [*memfit.command, "run", "--quiet", "script.py"], cwd=memfit.cwd, text=True, **how
+    )

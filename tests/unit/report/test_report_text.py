@@ -1,0 +1,244 @@
+import io
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.finding import Finding
+from memfit.diagnose.growth import Growth
+from memfit.diagnose.phases import Phase
+from memfit.diagnose.series import Point
+from memfit.measure.limits import Limit
+from memfit.record.entries import Exit, Header, Software, Trouble
+from memfit.record.recording import Recording
+from memfit.report.text import render_text
+
+GROWTH = Growth(
+    bytes_per_s=1e6,
+    bytes_per_epoch=12e6,
+    bytes_per_step=3e4,
+    low_share=0.5,
+    high_share=1.5,
+    begin_t_s=0.0,
+    end_t_s=60.0,
+    num_windows=6,
+    unit="epoch",
+)
+KILLED = Finding(
+    "killed",
+    "Killed by the kernel for want of memory in its control group at 1.98 GB of a 2.00 GB limit.",
+    "certain",
+    "Give it more memory, or lower the batch size or what the data holds in memory.",
+)
+WELL = Exit(60.0, code=0)
+NEAR = Finding("near-limit", "Memory reached 95% of the limit.", "certain", "Raise the limit.")
+
+
+def make_recording(command=("train.py",), ended=WELL, **fields):
+    return Recording(
+        "20260101-120000-train",
+        header=Header(1, "supervisor", 1, 0.0, 1e9, command=command),
+        exit=ended,
+        end_t_s=5025.0,
+        **fields,
+    )
+
+
+def make_points(count):
+    return tuple(
+        Point(float(at), 10**9 + at * 10**7, 9 * 10**8 + at * 10**7) for at in range(count)
+    )
+
+
+def render(recording, diagnosis, width=80):
+    out = io.StringIO()
+    render_text(recording, diagnosis, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def flat(text):
+    """The text with its lines joined, as wrapping is not what is tested."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width):
+    recording = make_recording(
+        command=("/a/very/long/path" * 8 + "/train.py", "--data", "x" * 100),
+        software=Software(1.0, "tensorflow", {"keras": "3.15.1", "tensorflow": "2.21.0"}),
+        troubles=(Trouble(20.0, "Recorder.sample", "OSError: " + "no such file " * 20),),
+        notes=("agent-7.jsonl: 1 damaged line was skipped; the rest was read.",),
+    )
+    diagnosis = Diagnosis(
+        "killed",
+        peak_bytes=1_980_000_000,
+        limit=Limit(2 * 10**9, "cgroup v2"),
+        growth=GROWTH,
+        phases=(Phase("train_on_batch", 1, 0.0, 3000.0, calls=123_456_789),),
+        findings=(KILLED, NEAR),
+        points=make_points(300),
+    )
+
+    lines = render(recording, diagnosis, width).splitlines()
+
+    assert max(cell_len(line) for line in lines) <= width
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "ended", "sentence"),
+    [
+        (Diagnosis("steady"), WELL, "Memory is steady."),
+        (Diagnosis("growing", growth=GROWTH), WELL, "Memory grows by 12.0 MB/epoch."),
+        (Diagnosis("near_limit", findings=(NEAR,)), WELL, NEAR.message),
+        (
+            Diagnosis("killed", findings=(KILLED, NEAR)),
+            Exit(60.0, signal="SIGKILL"),
+            KILLED.message,
+        ),
+        (Diagnosis("failed"), Exit(60.0, code=1), "The script failed: exit code 1."),
+        (Diagnosis("failed"), Exit(60.0, signal="SIGSEGV"), "The script failed: ended by SIGSEGV."),
+        (
+            Diagnosis("unknown", why_unknown="1 epoch and 2 s were seen."),
+            None,
+            "Cannot tell whether memory grows: 1 epoch and 2 s were seen.",
+        ),
+    ],
+    ids=lambda value: value.verdict if isinstance(value, Diagnosis) else None,
+)
+def test_the_verdict_is_said_in_the_first_sentence(diagnosis, ended, sentence):
+    text = render(make_recording(ended=ended), diagnosis, width=200)
+
+    assert text.splitlines()[1] == sentence
+
+
+def test_what_ran_is_said_with_its_time_and_versions():
+    recording = make_recording(
+        command=("train.py", "--epochs", "20"),
+        software=Software(1.0, "jax", {"keras": "3.15.1", "jax": "0.10.2", "numpy": "2.4.6"}),
+    )
+
+    title = render(recording, Diagnosis("steady")).splitlines()[0]
+
+    assert title == "memfit · train.py --epochs 20 · 1 h 24 min · keras 3.15.1 · jax 0.10.2"
+
+
+@pytest.mark.parametrize("name", ["[red]x", "[/]x.py", "[link=file:///etc]x", ":boom:.py"])
+def test_markup_in_a_scripts_name_is_shown_as_it_is(name):
+    assert name in render(make_recording(command=(name,)), Diagnosis("steady"))
+
+
+def test_a_scripts_name_that_is_not_utf_8_does_not_end_the_report():
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    name = b"tr\xffain.py".decode("utf-8", "surrogateescape")
+
+    render_text(make_recording(command=(name,)), Diagnosis("steady"), Console(file=terminal))
+
+    terminal.flush()
+    assert b"Memory is steady." in terminal.buffer.getvalue()
+
+
+def test_the_peak_is_shown_beside_its_limit():
+    diagnosis = Diagnosis("steady", peak_bytes=5 * 10**8, limit=Limit(2 * 10**9, "rlimit as"))
+
+    assert "Peak 500 MB, 25% of the 2.00 GB limit (rlimit as)." in render(
+        make_recording(), diagnosis
+    )
+
+
+def test_growth_is_said_with_how_sure_it_is_and_when_memory_is_used_up():
+    diagnosis = Diagnosis("growing", growth=GROWTH, projected_exhaustion_s=600.0)
+
+    text = flat(render(make_recording(), diagnosis))
+
+    assert "Seen over 6 epochs; between 6.00 MB and 18.0 MB an epoch (90% interval)." in text
+    assert "At this rate memory is used up in 50 epochs, about 10 min 0 s." in text
+
+
+def test_a_run_whose_end_nobody_saw_says_so():
+    text = flat(render(make_recording(ended=None), Diagnosis("steady")))
+
+    assert "Its end was not seen: it still runs, or memfit was ended before it." in text
+
+
+def test_phases_of_one_kind_are_one_row_with_their_sums():
+    phases = (
+        Phase("predict", 1, 0.0, 60.0, calls=1200, peak_bytes=10**9, change_bytes=5_000_000),
+        Phase("predict", 2, 80.0, 110.0, calls=34, peak_bytes=2 * 10**9, change_bytes=-1_000_000),
+    )
+
+    text = render(make_recording(), Diagnosis("steady", phases=phases))
+
+    rows = [line.split() for line in text.splitlines() if line.startswith("predict")]
+    assert rows == [["predict", "1,234", "1", "min", "30", "s", "2.00", "GB", "+4.00", "MB"]]
+
+
+def test_a_phase_too_short_to_be_measured_shows_that_it_is_not_known():
+    phases = (Phase("evaluate", 1, 0.0, 0.1),)
+
+    text = render(make_recording(), Diagnosis("steady", phases=phases))
+
+    rows = [line.split() for line in text.splitlines() if line.startswith("evaluate")]
+    assert rows == [["evaluate", "1", "100", "ms", "?", "?"]]
+
+
+def test_a_finding_is_shown_with_its_place_confidence_and_remedy():
+    finding = Finding("leak", "A list grows.", "likely", "Empty it.", file="train.py", line=12)
+
+    text = render(make_recording(), Diagnosis("steady", findings=(finding,)))
+
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert lines[-3:] == ["leak train.py:12 (likely)", "A list grows.", "→ Empty it."]
+
+
+def test_what_the_first_sentence_said_is_not_said_again_below():
+    text = render(make_recording(), Diagnosis("near_limit", findings=(NEAR,)))
+
+    assert text.count(NEAR.message) == 1
+
+
+def test_errors_inside_memfit_are_noted_with_the_first_of_them():
+    troubles = tuple(Trouble(float(at), "Recorder.sample", f"OSError: {at}") for at in range(3))
+
+    text = flat(render(make_recording(troubles=troubles), Diagnosis("steady")))
+
+    assert "note: 3 errors inside memfit, the first in Recorder.sample (OSError: 0)." in text
+
+
+def test_the_chart_rises_where_memory_does():
+    rows = chart_rows(make_points(70))
+
+    heights = [sum(row[column] != " " for row in rows) for column in range(70)]
+    assert heights == sorted(heights)
+    assert (heights[0], heights[-1]) == (1, 6)
+
+
+def test_the_chart_of_a_short_peak_shows_it():
+    steady = make_points(1) * 200
+    points = tuple(
+        Point(float(at), point.rss_bytes + (10**9 if at == 100 else 0), 1)
+        for at, point in enumerate(steady)
+    )
+
+    top_row = chart_rows(points)[0]
+
+    assert top_row.strip() == "█"
+
+
+def chart_rows(points):
+    """The six rows of blocks of a chart that is 80 wide, without their labels."""
+    text = render(make_recording(), Diagnosis("steady", points=points))
+    lines = text.splitlines()
+    axis = next(at for at, line in enumerate(lines) if line.strip().startswith("RSS"))
+    return [line[10:].ljust(70) for line in lines[axis - 6 : axis]]
+
+
+def test_one_reading_makes_no_chart():
+    assert "RSS" not in render(make_recording(), Diagnosis("steady", points=make_points(1)))
+
+
+@pytest.mark.parametrize("width", [1, 9, 10, 11])
+def test_a_terminal_narrower_than_the_labels_of_the_chart_does_no_harm(width):
+    text = render(make_recording(), Diagnosis("steady", points=make_points(5)), width)
+
+    assert "steady" in text.replace("\n", "")
