@@ -100,3 +100,13 @@ def test_no_runs_yet_is_not_an_error(memfit):
 
     assert done.returncode == 0
     assert "memfit run train.py" in done.stderr
+
+
+@pytest.mark.parametrize("size", ["8 gigs", "-1GB", "", "0GB", "GB", "12"])
+def test_a_size_that_cannot_be_read_says_how_to_write_one(memfit, size):
+    done = memfit("run", f"--limit={size}", memfit.script("print('ran')"))
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert f"Cannot read a memory size. Received: {size!r}. Expected a number" in done.stderr
+    assert 'Write it like "512MiB" or "8GB".' in done.stderr

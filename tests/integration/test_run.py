@@ -289,3 +289,13 @@ def test_pss_is_recorded_on_request(memfit):
 
     assert plain.returncode == 0
     assert any(sample.proportional for sample in ran.recording.outside)
+
+
+def test_a_limit_that_was_asked_for_is_judged_against(memfit):
+    script = memfit.script("import time; x = bytearray(b'x' * 95_000_000); time.sleep(1)")
+
+    ran = memfit.run(script, options=["--limit", "100MB", "--check"])
+
+    assert ran.code == 3
+    assert ran.result["verdict"] == "near_limit"
+    assert (ran.result["limit_bytes"], ran.result["limit_source"]) == (100_000_000, "asked for")

@@ -85,4 +85,8 @@ class Child:
 def _ended(code: int, peak_rss_bytes: int | None) -> Ended:
     if code >= 0:
         return Ended(code, None, peak_rss_bytes)
-    return Ended(None, signal.Signals(-code).name, peak_rss_bytes)
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:  # most real-time signals have no name
+        return Ended(128 - code, None, peak_rss_bytes)
+    return Ended(None, name, peak_rss_bytes)

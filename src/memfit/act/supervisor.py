@@ -12,7 +12,7 @@ import memfit
 from memfit.act.child import Child
 from memfit.act.signals import SignalRelay
 from memfit.measure.control_group import ControlGroup, find_control_group
-from memfit.measure.limits import find_limit
+from memfit.measure.limits import Limit, find_limit
 from memfit.measure.nvidia import open_nvidia
 from memfit.measure.pressure import read_pressure
 from memfit.measure.process import (
@@ -25,10 +25,10 @@ from memfit.measure.process import (
 from memfit.measure.settings import read_settings
 from memfit.record.entries import FORMAT, Exit, Header, Sample
 from memfit.record.handover import Handover
+from memfit.record.pace import sample_every_s
 from memfit.record.runs import SUPERVISOR_FILE
 from memfit.record.writer import Writer
 
-SAMPLE_EVERY_S = 0.5
 # PSS walks every page of a process and holds up its page faults meanwhile.
 PROPORTIONAL_EVERY_S = 5.0
 _BOOT_FOLDER = Path(memfit.__file__).parent / "agent" / "boot"
@@ -54,6 +54,7 @@ class Supervisor:
         command: Arguments for Python: a script or `-m` and a module, and what follows.
         run: Folder of the run.
         adds_logs: Whether memory figures go into Keras's logs.
+        limit_bytes: Judge against this limit if it is below all that are in force.
         reads_proportional: Whether PSS and USS are read too, every five seconds.
     """
 
@@ -63,11 +64,13 @@ class Supervisor:
         run: Path,
         *,
         adds_logs: bool = True,
+        limit_bytes: int | None = None,
         reads_proportional: bool = False,
     ) -> None:
         self._command = tuple(command)
         self._writer = Writer(run / SUPERVISOR_FILE)
         self._handover = Handover(run, os.getpid(), adds_logs)
+        self._limit_bytes = limit_bytes
         self._reads_proportional = reads_proportional
         self._proportional_t_s = float("-inf")
         self._nvidia = open_nvidia()
@@ -85,7 +88,8 @@ class Supervisor:
             self._writer.append(self._header(child.pid))
             group = find_control_group(child.pid)
             group_kills = _group_oom_kills(group)
-            while (ended := child.wait(SAMPLE_EVERY_S)) is None:
+            begun_s = time.monotonic()
+            while (ended := child.wait(sample_every_s(time.monotonic() - begun_s))) is None:
                 sample = self._sample(child.pid, group)
                 if sample is not None:
                     self._writer.append(sample)
@@ -122,9 +126,15 @@ class Supervisor:
             python=platform.python_version(),
             platform=platform.platform(),
             command=self._command,
-            limit=find_limit(child_pid),
+            limit=self._find_limit(child_pid),
             settings=read_settings(),
         )
+
+    def _find_limit(self, pid: int) -> Limit:
+        limit = find_limit(pid)
+        if self._limit_bytes is not None and self._limit_bytes < limit.limit_bytes:
+            return Limit(self._limit_bytes, "asked for")
+        return limit
 
     def _sample(self, pid: int, group: ControlGroup | None) -> Sample | None:
         memory = read_process(pid)

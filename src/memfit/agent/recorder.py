@@ -22,10 +22,10 @@ from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
 from memfit.measure.settings import read_settings
 from memfit.record.entries import FORMAT, End, Header, Mark, Progress, Sample, Trouble
+from memfit.record.pace import sample_every_s
 from memfit.record.runs import create_file
 from memfit.record.writer import Writer
 
-SAMPLE_EVERY_S = 0.5
 _MOST_TROUBLES = 20
 
 
@@ -164,7 +164,8 @@ class Recorder:
 
     def _sample_forever(self) -> None:
         tick = harmless(self._tick)
-        while not self._is_closing.wait(SAMPLE_EVERY_S):
+        begun_s = time.monotonic()
+        while not self._is_closing.wait(sample_every_s(time.monotonic() - begun_s)):
             tick()
 
     def _tick(self) -> None:

@@ -19,7 +19,8 @@ def get_recorder() -> Recorder | None:
         handover = Handover.from_environment()
         if handover is not None:
             _recorder = Recorder(handover.run, counters, is_alone=False)
-            os.register_at_fork(after_in_child=_forget)
+            if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+                os.register_at_fork(after_in_child=_forget)
     return _recorder
 
 

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from memfit.errors import UsageError
+from memfit.units import parse_size
 
 HELP = "Run a script, unchanged, and say what its memory does."
 
@@ -18,6 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="show no live line and no summary")
     parser.add_argument(
         "--check", action="store_true", help="exit with 3 if memory grows or nears its limit"
+    )
+    parser.add_argument(
+        "--limit", metavar="SIZE", help="judge against this limit, such as 4GB, if it is the lowest"
     )
     parser.add_argument(
         "--no-logs", action="store_true", help="keep memory figures out of Keras's logs"
@@ -42,9 +46,10 @@ def run(args: argparse.Namespace) -> int:
         _require_script(Path(args.target))
     if args.json is not None:
         _require_writable(args.json)
+    limit_bytes = parse_size(args.limit) if args.limit is not None else None
     prefix = ["-m"] if args.is_module else []
     run_folder = open_run(args.target, args.out)
-    ended = supervise([*prefix, args.target, *args.arguments], run_folder, args)
+    ended = supervise([*prefix, args.target, *args.arguments], run_folder, limit_bytes, args)
     diagnosis = show_result(run_folder, ended, args)
     if args.check and diagnosis.has_problem:
         return 3

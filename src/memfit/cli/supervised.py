@@ -36,9 +36,17 @@ def open_run(target: str, out: Path | None) -> Path:
     return run
 
 
-def supervise(command: Sequence[str], run: Path, args: argparse.Namespace) -> Exit:
+def supervise(
+    command: Sequence[str], run: Path, limit_bytes: int | None, args: argparse.Namespace
+) -> Exit:
     """Runs the command to its end, with the live line if there is a terminal for it."""
-    supervisor = Supervisor(command, run, adds_logs=not args.no_logs, reads_proportional=args.pss)
+    supervisor = Supervisor(
+        command,
+        run,
+        adds_logs=not args.no_logs,
+        limit_bytes=limit_bytes,
+        reads_proportional=args.pss,
+    )
     with StatusLine(run, is_shown=not args.quiet) as status_line:
         has_told = False
 

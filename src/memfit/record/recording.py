@@ -19,12 +19,14 @@ class ProcessRecording:
         file: Name of the file.
         entries: Its entries in order.
         skipped_lines: Damaged lines that were passed over.
+        left_out: Samples that were left out because there were so many.
         is_cut: Whether the last line was cut, as a kill leaves it.
     """
 
     file: str
     entries: tuple[Entry, ...] = ()
     skipped_lines: int = 0
+    left_out: int = 0
     is_cut: bool = False
 
     @property
@@ -135,6 +137,8 @@ def _notes(processes: Sequence[ProcessRecording]) -> Iterable[str]:
             count = process.skipped_lines
             lines = "1 damaged line was" if count == 1 else f"{count} damaged lines were"
             yield f"{process.file}: {lines} skipped; the rest was read."
+        if process.left_out:
+            yield f"{process.file}: {process.left_out:,} samples left out, evenly: the run is long."
         header = process.header
         if header is None and process.entries:
             yield f"{process.file}: its first line is missing or damaged; the rest was read."

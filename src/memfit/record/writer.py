@@ -21,7 +21,7 @@ class Writer:
     """
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._descriptor: int | None = os.open(path, flags, 0o644)
         self._is_line_open = False
         self.error: OSError | None = None

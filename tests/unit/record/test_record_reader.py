@@ -148,3 +148,22 @@ def test_a_later_format_is_read_as_far_as_it_is_known_and_said(path):
         "agent-7.jsonl: written by a later memfit (format 7; this one knows 1). "
         "What it does not know is left out.",
     )
+
+
+def test_of_very_many_samples_most_are_left_out_and_it_is_said(tmp_path):
+    from memfit.measure.process import ProcessMemory
+    from memfit.record.entries import Sample
+
+    samples = [Sample(float(at), 7, ProcessMemory(at)) for at in range(25_000)]
+    text = b"".join(map(encode, [HEADER, FIRST, *samples, SECOND]))
+    (tmp_path / "agent-7.jsonl").write_bytes(text)
+
+    recording = read_run(tmp_path)
+
+    times = [sample.t_s for sample in recording.inside]
+    assert 8_000 < len(times) < 10_002
+    assert (times[0], times[-1]) == (0.0, 24_999.0)
+    assert recording.marks == (FIRST, SECOND)
+    assert recording.notes == (
+        f"agent-7.jsonl: {25_000 - len(times):,} samples left out, evenly: the run is long.",
+    )
