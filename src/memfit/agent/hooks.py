@@ -10,7 +10,7 @@ from memfit.agent import session
 from memfit.agent.guard import harmless
 from memfit.backends import get_backend
 
-_WITH_CALLBACKS = {"fit": "fit", "evaluate": "evaluate", "predict": "predict"}
+_WITH_CALLBACKS = ("fit", "evaluate", "predict")
 
 
 def install(module_name: str) -> None:
@@ -72,7 +72,7 @@ def _count_batch() -> None:
 def _with_monitor(original: Any) -> Any:
     """Returns `fit`, `evaluate` or `predict` with a `MemoryMonitor` among its callbacks."""
     position = list(inspect.signature(original).parameters).index("callbacks") - 1
-    phase = _WITH_CALLBACKS[original.__name__]
+    phase = original.__name__
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,7 @@ from memfit.agent import guard
 from memfit.agent.guard import harmless
 from memfit.agent.phases import Phases
 from memfit.agent.software import read_software
-from memfit.backends import active_backend_name, get_backend
+from memfit.backends import DeviceMemory, active_backend_name, get_backend
 from memfit.measure.allocator import read_allocator
 from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
@@ -129,14 +129,13 @@ class Recorder:
             memory = read_process(os.getpid())
             if memory is None:
                 return None
-            backend_name = active_backend_name()
             sample = Sample(
                 t_s=time.monotonic(),
                 pid=os.getpid(),
                 process=memory,
                 children=read_children(os.getpid()) if self._is_alone else None,
                 allocator=read_allocator(),
-                devices=get_backend(backend_name).read_devices() if backend_name else (),
+                devices=_read_devices(),
                 progress=self.counters.freeze(),
                 probe_s=round(self._probe_s, 6),
             )
@@ -191,6 +190,14 @@ class Recorder:
                 yield
             finally:
                 self._probe_s += time.perf_counter() - begun_s
+
+
+def _read_devices() -> tuple[DeviceMemory, ...]:
+    name = active_backend_name()
+    try:
+        return get_backend(name).read_devices() if name is not None else ()
+    except AttributeError:  # the script is importing it at this moment
+        return ()
 
 
 def _header() -> Header:

@@ -58,8 +58,9 @@ def active_backend_name(modules: Mapping[str, ModuleType] | None = None) -> str 
         modules: Loaded modules by name. Defaults to `sys.modules`.
     """
     modules = sys.modules if modules is None else modules
-    keras = modules.get("keras")
-    if keras is not None and hasattr(keras, "config"):
-        name = keras.config.backend()
+    config = getattr(modules.get("keras"), "config", None)
+    ask = getattr(config, "backend", None)
+    if ask is not None:  # it is not there yet while Keras is being imported
+        name = ask()
         return name if name in BACKEND_NAMES else None
     return next((name for name in BACKEND_NAMES if name in modules), None)

@@ -7,7 +7,6 @@ from memfit.record.entries import Entry
 from memfit.record.lines import decode
 from memfit.record.recording import ProcessRecording, Recording
 
-
 # A day of training is some 100,000 samples; fewer tell the same, and are read in a second.
 _MOST_SAMPLES = 10_000
 _SAMPLE = b'{"kind":"sample"'

@@ -113,7 +113,7 @@ def _find_trainer(agents: Sequence[ProcessRecording]) -> ProcessRecording:
 
 
 def _begun_s(process: ProcessRecording) -> float:
-    return process.header.t_s if process.header else 0.0
+    return process.header.t_s if process.header else float("inf")
 
 
 def _num_marks(process: ProcessRecording) -> int:

@@ -85,6 +85,8 @@ def test_one_thing_out_of_order_gives_that_advice_and_no_other(code, changes):
         {**TENSORFLOW_ON_GPU, "settings": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}},
         {**JAX_ON_GPU, "settings": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}},
         {"devices": {}, "versions": {}, "settings": {}},
+        {"settings": {"KERAS_BACKEND": ""}},  # Keras takes that for not set
+        {"settings": {"KERAS_BACKEND": "numpy"}},
     ],
 )
 def test_what_is_in_order_or_unknown_or_just_enough_gives_no_advice(changes):

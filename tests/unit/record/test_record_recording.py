@@ -98,6 +98,24 @@ def test_a_run_of_which_nothing_was_written_is_empty():
     assert Recording.merge("run", []) == Recording("run")
 
 
+def test_several_files_of_the_process_that_trains_are_one_training():
+    first = agent(fit(13.0), sample(14.0), t_s=12.0)
+    second = agent(fit(23.0), sample(24.0), t_s=22.0)
+
+    recording = Recording.merge("run", [second, first])
+
+    assert [one.t_s for one in recording.inside] == [14.0, 24.0]
+    assert recording.marks == (fit(13.0), fit(23.0))
+
+
+def test_an_agent_that_wrote_nothing_does_not_hide_the_one_that_did():
+    silent = ProcessRecording("agent-3.jsonl")
+
+    recording = Recording.merge("run", [silent, agent(sample(13.0)), supervisor()])
+
+    assert [one.t_s for one in recording.inside] == [13.0]
+
+
 @pytest.mark.parametrize("entries", [(), (sample(13.0),)], ids=["empty file", "damaged header"])
 def test_an_agent_without_a_header_does_not_hide_the_supervisor(entries):
     headless = ProcessRecording("agent-7.jsonl", entries)

@@ -55,7 +55,7 @@ def small_disk(tmp_path):
     if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("needs root: a small file system cannot be mounted here")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)  # also if a test left it open
 
 
 def mark(number):

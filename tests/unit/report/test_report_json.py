@@ -1,4 +1,6 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +57,7 @@ DIAGNOSIS = Diagnosis(
         ),
     ),
 )
+DOCUMENTATION = Path(__file__).parents[3] / "docs" / "json.md"
 # What docs and CI scripts rely on, with the types that may stand there.
 DOCUMENTED = {
     "format": int,
@@ -101,10 +104,19 @@ def is_a(value, kind):
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
+def test_every_key_is_in_the_documentation():
+    rows = re.findall(r"^\| (`.*?) \|", DOCUMENTATION.read_text(), re.MULTILINE)
+
+    names = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+    assert names == set(DOCUMENTED)
+
+
 def test_the_figures_are_those_of_the_diagnosis(result):
-    names = ("verdict", "peak_bytes", "limit_bytes", "limit_source")
+    names = ("format", "verdict", "peak_bytes", "limit_bytes", "limit_source")
 
     assert [result[name] for name in names] == [
+        1,
         "killed",
         1_310_000_000,
         2 * 10**9,

@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -12,6 +13,7 @@ from memfit.diagnose.series import Point
 from memfit.measure.limits import Limit
 from memfit.record.entries import Exit, Header, Software, Trouble
 from memfit.record.recording import Recording
+from memfit.report.sentences import explain
 from memfit.report.text import render_text
 
 GROWTH = Growth(
@@ -25,6 +27,7 @@ GROWTH = Growth(
     num_windows=6,
     unit="epoch",
 )
+IN_TIME = replace(GROWTH, bytes_per_epoch=None, unit="window")
 KILLED = Finding(
     "killed",
     "Killed by the kernel for want of memory in its control group at 1.98 GB of a 2.00 GB limit.",
@@ -47,7 +50,7 @@ def make_recording(command=("train.py",), ended=WELL, **fields):
 
 def make_points(count):
     return tuple(
-        Point(float(at), 10**9 + at * 10**7, 9 * 10**8 + at * 10**7) for at in range(count)
+        Point(1000.0 + at, 10**9 + at * 10**7, 9 * 10**8 + at * 10**7) for at in range(count)
     )
 
 
@@ -138,27 +141,74 @@ def test_a_scripts_name_that_is_not_utf_8_does_not_end_the_report():
     assert b"Memory is steady." in terminal.buffer.getvalue()
 
 
-def test_the_peak_is_shown_beside_its_limit():
-    diagnosis = Diagnosis("steady", peak_bytes=5 * 10**8, limit=Limit(2 * 10**9, "rlimit as"))
+@pytest.mark.parametrize(
+    ("diagnosis", "ended", "sentences"),
+    [
+        (Diagnosis("unknown"), WELL, ["No memory was measured."]),
+        (
+            Diagnosis("steady", peak_bytes=5 * 10**8),
+            WELL,
+            ["Peak 500 MB; the limit is not known."],
+        ),
+        (
+            Diagnosis("steady", peak_bytes=5 * 10**8, limit=Limit(2 * 10**9, "rlimit as")),
+            Exit(60.0, signal="SIGTERM"),
+            [
+                "Peak 500 MB, 25% of the 2.00 GB limit (rlimit as).",
+                "The script was ended by SIGTERM.",
+            ],
+        ),
+        (
+            Diagnosis("steady", peak_bytes=5 * 10**8),
+            None,
+            [
+                "Peak 500 MB; the limit is not known.",
+                "Its end was not seen: it still runs, or memfit was ended before it.",
+            ],
+        ),
+        (
+            Diagnosis("growing", growth=GROWTH, projected_exhaustion_s=600.0, peak_bytes=5 * 10**8),
+            WELL,
+            [
+                "Seen over 6 epochs; between 6.00 MB and 18.0 MB an epoch (90% interval).",
+                "At this rate memory is used up in 50 epochs, about 10 min 0 s.",
+                "Peak 500 MB; the limit is not known.",
+            ],
+        ),
+        (
+            Diagnosis(
+                "growing", growth=IN_TIME, projected_exhaustion_s=600.0, peak_bytes=5 * 10**8
+            ),
+            WELL,
+            [
+                "Seen over 6 stretches of time; between 500 kB and 1.50 MB a second "
+                "(90% interval).",
+                "At this rate memory is used up in about 10 min 0 s.",
+                "Peak 500 MB; the limit is not known.",
+            ],
+        ),
+        (
+            Diagnosis("failed", growth=GROWTH, peak_bytes=5 * 10**8),
+            Exit(60.0, code=1),
+            [
+                "It was growing by 12.0 MB/epoch.",
+                "Seen over 6 epochs; between 6.00 MB and 18.0 MB an epoch (90% interval).",
+                "Peak 500 MB; the limit is not known.",
+            ],
+        ),
+    ],
+    ids=["unmeasured", "no limit", "ended", "running", "growing", "growing in time", "failed"],
+)
+def test_what_the_verdict_means_is_explained_a_sentence_each(diagnosis, ended, sentences):
+    assert explain(make_recording(ended=ended), diagnosis) == sentences
 
-    assert "Peak 500 MB, 25% of the 2.00 GB limit (rlimit as)." in render(
-        make_recording(), diagnosis
-    )
 
+def test_the_explanation_follows_the_verdict():
+    diagnosis = Diagnosis("steady", peak_bytes=5 * 10**8)
 
-def test_growth_is_said_with_how_sure_it_is_and_when_memory_is_used_up():
-    diagnosis = Diagnosis("growing", growth=GROWTH, projected_exhaustion_s=600.0)
+    lines = render(make_recording(ended=Exit(60.0, signal="SIGTERM")), diagnosis).splitlines()
 
-    text = flat(render(make_recording(), diagnosis))
-
-    assert "Seen over 6 epochs; between 6.00 MB and 18.0 MB an epoch (90% interval)." in text
-    assert "At this rate memory is used up in 50 epochs, about 10 min 0 s." in text
-
-
-def test_a_run_whose_end_nobody_saw_says_so():
-    text = flat(render(make_recording(ended=None), Diagnosis("steady")))
-
-    assert "Its end was not seen: it still runs, or memfit was ended before it." in text
+    assert lines[2:] == ["Peak 500 MB; the limit is not known.", "The script was ended by SIGTERM."]
 
 
 def test_phases_of_one_kind_are_one_row_with_their_sums():
@@ -214,23 +264,50 @@ def test_the_chart_rises_where_memory_does():
 
 
 def test_the_chart_of_a_short_peak_shows_it():
-    steady = make_points(1) * 200
-    points = tuple(
-        Point(float(at), point.rss_bytes + (10**9 if at == 100 else 0), 1)
-        for at, point in enumerate(steady)
-    )
+    points = [replace(point, rss_bytes=10**9) for point in make_points(200)]
+    points[100] = replace(points[100], rss_bytes=2 * 10**9)
 
     top_row = chart_rows(points)[0]
 
-    assert top_row.strip() == "█"
+    assert top_row == " " * 35 + "█" + " " * 34
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "last_bytes", "labels"),
+    [
+        (4 * 10**8, 10**9, ("1.00 GB", "0 B")),
+        (6 * 10**8, 10**9, ("1.00 GB", "560 MB")),
+        (10**9, 10**9, ("1.00 GB", "990 MB")),
+    ],
+    ids=["much of it", "the upper part", "flat"],
+)
+def test_the_chart_begins_at_zero_unless_all_happens_in_its_upper_part(
+    first_bytes, last_bytes, labels
+):
+    points = (Point(1000.0, first_bytes, 1), Point(1060.0, last_bytes, 1))
+
+    lines = chart_lines(points)
+
+    assert (lines[0][:9].strip(), lines[-2][:9].strip()) == labels
+
+
+def test_the_axis_of_the_chart_counts_from_the_beginning_of_the_run():
+    axis = chart_lines(make_points(61), begin_t_s=970.0)[-1]
+
+    assert axis == "      RSS 30 s" + "1 min 30 s".rjust(66)
 
 
 def chart_rows(points):
     """The six rows of blocks of a chart that is 80 wide, without their labels."""
-    text = render(make_recording(), Diagnosis("steady", points=points))
+    return [line[10:].ljust(70) for line in chart_lines(points)[:-1]]
+
+
+def chart_lines(points, **fields):
+    """The six rows of a chart that is 80 wide and its axis."""
+    text = render(make_recording(**fields), Diagnosis("steady", points=tuple(points)))
     lines = text.splitlines()
-    axis = next(at for at, line in enumerate(lines) if line.strip().startswith("RSS"))
-    return [line[10:].ljust(70) for line in lines[axis - 6 : axis]]
+    axis = next(at for at, line in enumerate(lines) if line.startswith("      RSS"))
+    return lines[axis - 6 : axis + 1]
 
 
 def test_one_reading_makes_no_chart():
