@@ -187,3 +187,15 @@ def test_calls_without_keras_are_counted(backend, memfit):
 
     assert ran.code == 0, ran.stderr
     assert ran.recording.inside[-1].progress.calls == 25
+
+
+def test_the_cause_the_line_and_the_holder_are_named(tour):
+    _, ran = tour
+
+    (finding,) = ran.result["findings"]
+
+    assert finding["code"] == "held-tensors"
+    assert finding["evidence"]["holder"] == "kept (global of tour.py)"
+    assert finding["file"].endswith("tour.py")
+    text = (SCRIPTS / "tour.py").read_text().splitlines()[finding["line"] - 1]
+    assert "kept.append" in text

@@ -85,6 +85,7 @@ class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras sh
         self._counters.end_epoch()
         sample = recorder.sample()
         recorder.end("epoch")
+        recorder.examine()
         if sample is not None and logs is not None and self._adds_logs:
             logs.update(_figures(sample))
 

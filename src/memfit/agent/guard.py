@@ -22,7 +22,7 @@ def harmless(
         try:
             return function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  # this is the one place for it
-            _tell(function.__qualname__, error)
+            _tell(getattr(function, "__qualname__", repr(function)), error)
             return None
 
     return call

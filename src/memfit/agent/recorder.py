@@ -13,15 +13,17 @@ from pathlib import Path
 
 import memfit
 from memfit.agent import guard
+from memfit.agent.examiner import Examiner
 from memfit.agent.guard import harmless
 from memfit.agent.phases import Phases
 from memfit.agent.software import read_software
+from memfit.agent.suspicion import Suspicion
 from memfit.backends import DeviceMemory, active_backend_name, get_backend
 from memfit.measure.allocator import read_allocator
 from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
 from memfit.measure.settings import read_settings
-from memfit.record.entries import FORMAT, End, Header, Mark, Progress, Sample, Trouble
+from memfit.record.entries import FORMAT, End, Header, Progress, Sample, Trouble
 from memfit.record.pace import sample_every_s
 from memfit.record.runs import create_file
 from memfit.record.writer import Writer
@@ -41,6 +43,11 @@ class Counters:
     steps_before: int = 0
     updates: int = 0
     calls: int = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a step was seen."""
+        return bool(self.steps_before or self.step or self.updates or self.calls)
 
     def end_epoch(self) -> None:
         """Counts the steps of the epoch that is over."""
@@ -80,7 +87,9 @@ class Recorder:
         self._writer = Writer(create_file(run, os.getpid()))
         self._lock = threading.RLock()
         self._is_closing = threading.Event()
-        self._phases = Phases(self._write_mark)
+        self._phases = Phases(self._writer.append)
+        self._examiner = Examiner(self._writer.append)
+        self._suspicion = Suspicion()
         self._probe_s = 0.0
         self._num_troubles = 0
         guard.on_trouble = self._record_trouble
@@ -140,7 +149,16 @@ class Recorder:
                 probe_s=round(self._probe_s, 6),
             )
             self._writer.append(sample)
+            if self.counters.has_begun:
+                self._suspicion.add(sample.t_s, memory.held_bytes)
             return sample
+
+    @harmless
+    def examine(self) -> None:
+        """Looks for what grows and who holds it, if that is worth its price now."""
+        with self._probing():
+            if self._examiner.is_due(is_suspicious=self._suspicion.is_raised):
+                self._examiner.examine()
 
     def close(self) -> None:
         """Writes the end of this process's recording."""
@@ -169,11 +187,10 @@ class Recorder:
 
     def _tick(self) -> None:
         self.sample()
+        if self.counters.has_begun:
+            self.examine()
         with self._lock:
             self._phases.settle()
-
-    def _write_mark(self, mark: Mark) -> None:
-        self._writer.append(mark)
 
     def _record_trouble(self, where: str, error: Exception) -> None:
         self._num_troubles += 1

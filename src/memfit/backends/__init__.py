@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 BACKEND_NAMES = ("tensorflow", "jax", "torch")
 
@@ -33,6 +33,24 @@ class DeviceMemory:
     on_host: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class LiveObject:
+    """What one object is to a person who looks for memory.
+
+    Attributes:
+        kind: Such as `"tensor"`, `"graph"` (with the record of how it was computed),
+            `"function"`, `"dataset"`, `"model"`.
+        size_bytes: Memory that it keeps; a view counts the whole buffer behind it.
+        buffer_id: The same for objects that share one buffer.
+        text: Type and shape, such as `"float32 (128, 10)"`.
+    """
+
+    kind: str
+    size_bytes: int
+    buffer_id: int
+    text: str = ""
+
+
 class Backend(Protocol):
     """What memfit needs of a framework. Modules of this package have this shape."""
 
@@ -42,6 +60,9 @@ class Backend(Protocol):
     def list_devices(self) -> tuple[str, ...]:
         """Returns all devices that it sees. Imports it: only for a process of its own."""
 
+    def describe(self, value: Any) -> LiveObject | None:
+        """Returns what `value`, an object of this framework, is; `None` if nothing known."""
+
     def count_calls(self, on_call: Callable[[], None]) -> None:
         """Has `on_call` called at each call of a compiled function or optimizer step."""
 
@@ -49,6 +70,13 @@ class Backend(Protocol):
 def get_backend(name: str) -> Backend:
     """Returns the adapter of the framework `name`; loads the adapter, not the framework."""
     return cast("Backend", importlib.import_module(f"memfit.backends.{name}"))
+
+
+def kind_by_class(kinds: Mapping[str, str], value: object) -> str | None:
+    """Returns the kind of `value` by the names of its classes, the nearest first."""
+    return next(
+        (kinds[base.__name__] for base in type(value).__mro__ if base.__name__ in kinds), None
+    )
 
 
 def active_backend_name(modules: Mapping[str, ModuleType] | None = None) -> str | None:

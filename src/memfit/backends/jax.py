@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-from memfit.backends import DeviceMemory
+from memfit.backends import DeviceMemory, LiveObject
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:
@@ -26,6 +26,15 @@ def list_devices() -> tuple[str, ...]:
     import jax
 
     return tuple(f"{device.platform.upper()}:{device.id}" for device in jax.devices())
+
+
+def describe(value: Any) -> LiveObject | None:
+    """Returns what an object of JAX is. Waits for no computation."""
+    if isinstance(value, CountedFunction) or type(value).__name__ == "PjitFunction":
+        return LiveObject("function", 0, id(value), getattr(value, "__name__", "jitted"))
+    if type(value).__name__ != "ArrayImpl" or value.is_deleted():
+        return None
+    return LiveObject("tensor", value.nbytes, id(value), f"{value.dtype} {value.shape}")
 
 
 def count_calls(on_call: Callable[[], None]) -> None:

@@ -5,7 +5,18 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from memfit.backends import DeviceMemory
+from memfit.backends import DeviceMemory, LiveObject, kind_by_class
+
+_KINDS = {
+    "EagerTensor": "tensor",
+    "BaseResourceVariable": "variable",
+    "GradientTape": "tape",
+    "Function": "function",
+    "ConcreteFunction": "function",
+    "DatasetV2": "dataset",
+    "OwnedIterator": "iterator",
+    "SummaryWriter": "writer",
+}
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:
@@ -29,6 +40,15 @@ def list_devices() -> tuple[str, ...]:
         device.name.removeprefix("/physical_device:")
         for device in tf.config.list_physical_devices()
     )
+
+
+def describe(value: Any) -> LiveObject | None:
+    """Returns what an object of TensorFlow is. Reads shapes only: nothing is copied."""
+    kind = kind_by_class(_KINDS, value)
+    if kind not in ("tensor", "variable"):
+        return LiveObject(kind, 0, id(value), type(value).__name__) if kind else None
+    size_bytes = (value.shape.num_elements() or 0) * value.dtype.size
+    return LiveObject(kind, size_bytes, id(value), f"{value.dtype.name} {tuple(value.shape)}")
 
 
 def count_calls(on_call: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from memfit.backends import DeviceMemory
+from memfit.backends import DeviceMemory, LiveObject
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:
@@ -20,6 +20,19 @@ def list_devices() -> tuple[str, ...]:
     import torch
 
     return ("CPU:0", *(f"GPU:{index}" for index in range(torch.cuda.device_count())))
+
+
+def describe(value: Any) -> LiveObject | None:
+    """Returns what an object of torch is; a tensor that keeps its graph is a `"graph"`."""
+    torch: Any = sys.modules["torch"]
+    if not isinstance(value, torch.Tensor):
+        return None
+    kind = "graph" if value.grad_fn is not None else "tensor"
+    if value.device.type != "cpu" or value.layout != torch.strided:
+        return LiveObject(kind, 0, id(value), f"{value.dtype} on {value.device}")
+    storage = value.untyped_storage()
+    text = f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+    return LiveObject(kind, storage.nbytes(), storage.data_ptr(), text)
 
 
 def count_calls(on_call: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ from memfit.measure.limits import Limit
 from memfit.record.entries import Header, Mark, Progress, Sample
 from memfit.record.reader import FileReader
 from memfit.record.recording import Recording
-from memfit.record.runs import SUPERVISOR_FILE
+from memfit.record.runs import SUPERVISOR_FILE, list_files
 from memfit.report.live import LiveStatus
 
 # Growth is judged again this often, and more rarely as a run gets long.
@@ -49,7 +49,7 @@ class LiveRun:
         return LiveStatus(rss_bytes, self._peak_bytes, self._limit, self._growth, self._progress)
 
     def _read_agents(self) -> None:
-        for path in self._run.glob("*.jsonl"):
+        for path in list_files(self._run):
             reader = self._readers.setdefault(path.name, FileReader(path))
             for entry in reader.read_new():
                 if isinstance(entry, Header) and path.name == SUPERVISOR_FILE:

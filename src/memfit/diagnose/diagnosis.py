@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from memfit.diagnose.causes.held import find_held
 from memfit.diagnose.finding import Finding
 from memfit.diagnose.growth import Growth, judge_growth
 from memfit.diagnose.killed import find_killed
@@ -54,13 +55,10 @@ def diagnose(recording: Recording) -> Diagnosis:
     judgement = judge_growth(points, phases)
     growth = judgement.growth
     limit = recording.header.limit if recording.header else None
-    findings = tuple(
-        finding
-        for finding in (
-            find_killed(recording, points, growth),
-            find_near_limit(recording, points),
-        )
-        if finding is not None
+    grave = (find_killed(recording, points, growth), find_near_limit(recording, points))
+    findings = (
+        *(finding for finding in grave if finding is not None),
+        *find_held(recording.holdings, points, growth),
     )
     room_bytes = headroom_bytes(recording, points)
     return Diagnosis(

@@ -148,6 +148,39 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """A container or array that has grown, who holds it, and what puts things there.
+
+    Attributes:
+        t_s: When it was seen.
+        since_t_s: When it was seen first, with `length_before`.
+        owner: The person's own name for it, such as `"outputs of PredictionLogger"`.
+        container: `"list"`, `"dict"`, `"lru_cache"`, `"array"`, ...
+        length_before: Its length then (for an array: its bytes).
+        length: Its length now.
+        growth_bytes: Memory that was added to it.
+        item_kind: What is in it: `"array"`, `"tensor"`, `"graph"`, `"model"`, `"function"`, ...
+        example: Type and shape of one of these.
+        file: The file that the owner is written in.
+        line: The statement in it that adds to the container, where it was found.
+        statement: The source of that statement.
+    """
+
+    t_s: float
+    since_t_s: float
+    owner: str
+    container: str
+    length_before: int
+    length: int
+    growth_bytes: int
+    item_kind: str
+    example: str = ""
+    file: str | None = None
+    line: int | None = None
+    statement: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """An error inside memfit itself. The training went on."""
 
@@ -185,4 +218,4 @@ class Exit:
     machine_oom_kills: int | None = None
 
 
-Entry = Header | Software | Sample | Mark | Trouble | End | Exit
+Entry = Header | Software | Sample | Mark | Holding | Trouble | End | Exit

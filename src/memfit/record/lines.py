@@ -7,13 +7,14 @@ import types
 import typing
 from typing import Any
 
-from memfit.record.entries import End, Entry, Exit, Header, Mark, Sample, Software, Trouble
+from memfit.record.entries import End, Entry, Exit, Header, Holding, Mark, Sample, Software, Trouble
 
 _KINDS: dict[str, type[Entry]] = {
     "header": Header,
     "software": Software,
     "sample": Sample,
     "mark": Mark,
+    "holding": Holding,
     "trouble": Trouble,
     "end": End,
     "exit": Exit,
@@ -33,7 +34,10 @@ def decode(line: bytes) -> Entry | None:
     Raises:
         ValueError: If the line is damaged.
     """
-    fields = json.loads(line)
+    try:
+        fields = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str):
         raise ValueError("not an entry")
     entry_class = _KINDS.get(fields["kind"])

@@ -6,6 +6,7 @@ from pathlib import Path
 from memfit.record.entries import Entry
 from memfit.record.lines import decode
 from memfit.record.recording import ProcessRecording, Recording
+from memfit.record.runs import list_files
 
 # A day of training is some 100,000 samples; fewer tell the same, and are read in a second.
 _MOST_SAMPLES = 10_000
@@ -65,7 +66,7 @@ class FileReader:
 
 def read_run(run: Path) -> Recording:
     """Returns all that the folder `run` tells, merged by the monotonic clock."""
-    return Recording.merge(run.name, [_read_process(path) for path in sorted(run.glob("*.jsonl"))])
+    return Recording.merge(run.name, [_read_process(path) for path in list_files(run)])
 
 
 def _read_process(path: Path) -> ProcessRecording:

@@ -5,7 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from memfit.record.entries import FORMAT, Entry, Exit, Header, Mark, Sample, Software, Trouble
+from memfit.record.entries import (
+    FORMAT,
+    Entry,
+    Exit,
+    Header,
+    Holding,
+    Mark,
+    Sample,
+    Software,
+    Trouble,
+)
 from memfit.record.runs import SUPERVISOR_FILE
 
 EntryType = TypeVar("EntryType")
@@ -52,6 +62,7 @@ class Recording:
         inside: Readings by the agent in the process that trains. That is the script's own
             process, unless the script starts its training in another one.
         marks: Phases of the process that trains.
+        holdings: What was seen to grow in it, and who holds that.
         exit: How the script ended; `None` while it runs or if nobody saw it.
         begin_t_s: The first moment that anything was recorded.
         end_t_s: The last moment.
@@ -65,6 +76,7 @@ class Recording:
     outside: tuple[Sample, ...] = ()
     inside: tuple[Sample, ...] = ()
     marks: tuple[Mark, ...] = ()
+    holdings: tuple[Holding, ...] = ()
     exit: Exit | None = None
     begin_t_s: float = 0.0
     end_t_s: float = 0.0
@@ -84,6 +96,7 @@ class Recording:
             outside=tuple(_of_kind(watcher.entries, Sample)),
             inside=tuple(_of_kind(trainer.entries, Sample)),
             marks=tuple(_of_kind(trainer.entries, Mark)),
+            holdings=tuple(_of_kind(trainer.entries, Holding)),
             exit=_last(entries, Exit),
             begin_t_s=entries[0].t_s if entries else 0.0,
             end_t_s=entries[-1].t_s if entries else 0.0,

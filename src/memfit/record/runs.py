@@ -47,7 +47,12 @@ def create_file(run: Path, pid: int) -> Path:
 
 def is_run(folder: Path) -> bool:
     """Whether `folder` holds a run."""
-    return any(folder.glob("*.jsonl"))
+    return bool(list_files(folder))
+
+
+def list_files(run: Path) -> list[Path]:
+    """Returns the files of a run; other files may lie beside them."""
+    return sorted([*run.glob(SUPERVISOR_FILE), *run.glob("agent-*.jsonl")])
 
 
 def list_runs(folder: Path = RUNS_FOLDER) -> list[Path]:
@@ -85,7 +90,7 @@ def find_run(name: str | None, folder: Path = RUNS_FOLDER) -> Path:
 def _explain_missing(name: str, folder: Path) -> str:
     path = Path(name)
     if path.is_dir():
-        what = "That folder holds no recording (no *.jsonl file)."
+        what = "That folder holds no recording (no supervisor.jsonl, no agent-*.jsonl)."
     elif path.is_file():
         what = "That is a file; a run is a folder."
     else:
@@ -99,7 +104,8 @@ def _explain_missing(name: str, folder: Path) -> str:
 
 
 def _name_for(target: str) -> str:
-    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(target).stem).strip("-.") or "run"
+    name = Path(target).name.removesuffix(".py")
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{stem[:60]}"
 
 
@@ -118,7 +124,7 @@ def _create_numbered(folder: Path, name: str) -> Path:
 
 def _begun_s(run: Path) -> tuple[float, str]:
     """When the run was begun, by its own word; files copied elsewhere get new dates."""
-    return min(map(_header_time_s, run.glob("*.jsonl"))), run.name
+    return min(map(_header_time_s, list_files(run))), run.name
 
 
 def _header_time_s(path: Path) -> float:

@@ -20,7 +20,7 @@ def render_machine(machine: Machine, advice: Sequence[Advice], console: Console)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in _rows(machine):
-        table.add_row(name, Text(value))
+        table.add_row(Text(name), Text(value))
     console.print(table)
     for one in advice:
         style = "bold red" if one.is_risk else "bold"
@@ -50,7 +50,7 @@ def _rows(machine: Machine) -> list[tuple[str, str]]:
     versions = [f"{name} {version}" for name, version in machine.versions.items()]
     rows.append(("packages", ", ".join(versions)))
     for name, devices in machine.devices.items():
-        seen = ", ".join(devices) if devices else "does not start"
+        seen = "does not start" if devices is None else ", ".join(devices) or "none"
         rows.append((f"{name} sees", seen))
     rows += [
         ("nvidia", f"{one.name}: {format_size(one.used_bytes)} of {format_size(one.total_bytes)}")

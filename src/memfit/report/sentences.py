@@ -57,9 +57,8 @@ def _projection(growth: Growth, diagnosis: Diagnosis) -> list[str]:
     if growth.bytes_per_epoch is None:
         return [f"At this rate memory is used up in about {format_duration(left_s)}."]
     epochs = round(left_s * growth.bytes_per_s / growth.bytes_per_epoch)
-    return [
-        f"At this rate memory is used up in {epochs:,} epochs, about {format_duration(left_s)}."
-    ]
+    count = "1 epoch" if epochs == 1 else f"{epochs:,} epochs"
+    return [f"At this rate memory is used up in {count}, about {format_duration(left_s)}."]
 
 
 def _peak(diagnosis: Diagnosis) -> str:

@@ -100,7 +100,11 @@ def _notes(recording: Recording) -> list[str]:
     notes = list(recording.notes)
     if troubles:
         notes.append(
-            f"{len(troubles)} errors inside memfit, the first in {troubles[0].where} "
+            f"{_count(len(troubles), 'error')} inside memfit, the first in {troubles[0].where} "
             f"({troubles[0].message}). Training was not touched; please report it."
         )
     return notes
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -32,10 +32,14 @@ def read_in_process_with(*modules):
 
 
 def test_what_is_loaded_is_told_with_its_version_and_nothing_is_loaded_for_it():
-    backend, versions = read_in_process_with("torch=2.13.0", "numpy=2.4.6", "scipy=1.17")
+    loaded = {"keras": "3.15.1", "jax": "0.10.2", "jaxlib": "0.10.1", "numpy": "2.4.6"}
 
-    assert backend == "torch"
-    assert versions == {"torch": "2.13.0", "numpy": "2.4.6"}
+    backend, versions = read_in_process_with(
+        *(f"{name}={version}" for name, version in loaded.items()), "scipy=1.17"
+    )
+
+    assert backend == "jax"
+    assert versions == loaded
 
 
 def test_a_package_that_is_still_being_imported_has_no_version_yet():

@@ -4,11 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-import memfit
 
 ASK = """
 import dataclasses, json
@@ -26,10 +23,13 @@ def read_with(tmp_path):
             folder = tmp_path / name
             folder.mkdir()
             (folder / "__init__.py").write_text(packages.get(name, ""))
-        paths = [str(tmp_path), str(Path(memfit.__file__).parents[1])]
         answer = subprocess.run(
             [sys.executable, "-c", ASK],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MALLOC_ARENA_MAX": "2"},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+                "MALLOC_ARENA_MAX": "2",
+            },
             capture_output=True,
             check=True,
         ).stdout

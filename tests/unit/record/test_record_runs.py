@@ -119,7 +119,9 @@ def test_a_file_given_for_a_run_is_told_apart(here):
 def test_a_folder_without_a_recording_is_told_apart(here):
     Path("logs").mkdir()
 
-    with pytest.raises(RunNotFoundError, match=r"That folder holds no recording \(no \*\.jsonl"):
+    with pytest.raises(
+        RunNotFoundError, match=r"That folder holds no recording \(no supervisor\.jsonl"
+    ):
         find_run("logs")
 
 

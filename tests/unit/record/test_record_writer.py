@@ -1,5 +1,4 @@
 import errno
-import json
 import shutil
 import signal
 import subprocess
@@ -8,6 +7,7 @@ import sys
 import pytest
 
 from memfit.record.entries import Mark
+from memfit.record.lines import encode
 from memfit.record.reader import FileReader
 from memfit.record.writer import Writer
 
@@ -69,10 +69,13 @@ def numbers(path):
 def test_a_line_is_whole_on_disk_as_soon_as_it_is_appended(path):
     writer = Writer(path)
 
-    writer.append(mark(1))
-
-    assert json.loads(path.read_bytes())["number"] == 1
+    seen = []
+    for number in (1, 2):
+        writer.append(mark(number))
+        seen.append(path.read_bytes())
     writer.close()
+
+    assert seen == [encode(mark(1)), encode(mark(1)) + encode(mark(2))]
 
 
 @HAS_LIMITS

@@ -1,0 +1,145 @@
+"""Looks for what grows in the training process, and who holds it, at a bounded price."""
+
+import functools
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from memfit.backends import LiveObject
+from memfit.measure.holders import Held, Owner, cached_values, find_held
+from memfit.measure.live_objects import describe, things_in
+from memfit.measure.user_code import Statement, find_adding_statement, find_definition
+from memfit.record.entries import Holding
+
+# What an examination may cost, as a share of the time since the last one.
+_SHARE_OF_TIME = 0.003
+_SHARE_UNDER_SUSPICION = 0.05
+_MOST_S = 0.25
+_LOOKED_AT = 24
+_LEAST_LONGER = 3
+_LEAST_GROWTH_BYTES = 1_000_000
+_MOST_WRITTEN = 12
+# Frameworks keep more than the tensor with one that keeps its graph; these count by number.
+_BY_NUMBER = frozenset(
+    {"function", "dataset", "iterator", "writer", "model", "history", "optimizer", "figure"}
+    | {"thread", "file", "tape", "graph", "process", "layer", "metric"}
+)
+
+
+class Examiner:
+    """Compares what the person's names hold now with what they held at first.
+
+    Args:
+        write: Takes what has grown.
+        clock: The monotonic clock.
+    """
+
+    def __init__(
+        self, write: Callable[[Holding], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._write = write
+        self._clock = clock
+        self._before: dict[str, int] | None = None
+        self._before_t_s = 0.0
+        self._last_t_s = float("-inf")
+        self._last_cost_s = 0.0
+
+    def is_due(self, *, is_suspicious: bool) -> bool:
+        """Whether another look is worth its price now."""
+        share = _SHARE_UNDER_SUSPICION if is_suspicious else _SHARE_OF_TIME
+        return self._last_cost_s <= share * (self._clock() - self._last_t_s)
+
+    def examine(self) -> None:
+        """Looks, and writes what has grown since the first look."""
+        begun_s = time.perf_counter()
+        now_t_s = self._clock()
+        held = {one.owner.text: one for one in find_held(_MOST_S)}
+        sizes = {text: size for text, one in held.items() if (size := _size(one)) is not None}
+        if self._before is None:
+            self._before, self._before_t_s = sizes, now_t_s
+        else:
+            self._write_grown(held, sizes, now_t_s)
+        self._last_t_s, self._last_cost_s = now_t_s, time.perf_counter() - begun_s
+
+    def _write_grown(self, held: dict[str, Held], sizes: dict[str, int], now_t_s: float) -> None:
+        before = self._before or {}
+        grown = [
+            _describe_growth(held[text], before.get(text, 0), size, self._before_t_s, now_t_s)
+            for text, size in sizes.items()
+            if size > before.get(text, 0)
+        ]
+        known = [one for one in grown if one is not None]
+        known.sort(key=lambda one: one.growth_bytes, reverse=True)
+        for one in known[:_MOST_WRITTEN]:
+            self._write(one)
+
+
+def _size(held: Held) -> int | None:
+    """Length of a container, bytes of an array; `None` for what cannot grow."""
+    value = held.value
+    if isinstance(value, functools._lru_cache_wrapper):
+        return value.cache_info().currsize
+    if hasattr(type(value), "append") or isinstance(value, dict | set):
+        return len(value)
+    known = describe(value) if not held.owner.is_item else None
+    return known.size_bytes if known is not None and known.kind in ("array", "tensor") else None
+
+
+def _describe_growth(
+    held: Held, before: int, now: int, since_t_s: float, now_t_s: float
+) -> Holding | None:
+    value, owner = held.value, held.owner
+    newest, container = _newest(value)
+    added = now - before
+    if container == "array":
+        things = [one for one in [describe(value)] if one is not None]
+        growth_bytes = added
+    else:
+        things = [thing for one in newest for thing in things_in(one)]
+        growth_bytes = round(_bytes_each(newest) * added)
+    if not things or (container != "array" and added < _LEAST_LONGER):
+        return None
+    kind = Counter(thing.kind for thing in things).most_common(1)[0][0]
+    if growth_bytes < _LEAST_GROWTH_BYTES and kind not in _BY_NUMBER:
+        return None
+    statement = _find_statement(owner, container)
+    return Holding(
+        t_s=now_t_s,
+        since_t_s=since_t_s,
+        owner=owner.text,
+        container=container,
+        length_before=before,
+        length=now,
+        growth_bytes=growth_bytes,
+        item_kind=kind,
+        example=next(thing.text for thing in things if thing.kind == kind),
+        file=owner.file,
+        line=statement.line if statement else None,
+        statement=statement.text if statement else None,
+    )
+
+
+def _find_statement(owner: Owner, container: str) -> Statement | None:
+    if container == "lru_cache":
+        return find_definition(owner.file, owner.name.removeprefix("."))
+    return find_adding_statement(owner.file, owner.name) if owner.name else None
+
+
+def _newest(value: Any) -> tuple[Sequence[Any], str]:
+    if isinstance(value, functools._lru_cache_wrapper):
+        return cached_values(value)[-_LOOKED_AT:], "lru_cache"
+    if isinstance(value, dict):
+        return list(value.values())[-_LOOKED_AT:], "dict"
+    if hasattr(type(value), "append") or isinstance(value, set):
+        return list(value)[-_LOOKED_AT:], type(value).__name__
+    return (), "array"
+
+
+def _bytes_each(newest: Sequence[Any]) -> float:
+    """What one element keeps; buffers that elements share are counted once."""
+    buffers: dict[int, LiveObject] = {
+        thing.buffer_id: thing for one in newest for thing in things_in(one)
+    }
+    total_bytes = sum(thing.size_bytes for thing in buffers.values())
+    return total_bytes / max(len(newest), 1)

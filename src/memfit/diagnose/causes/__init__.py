@@ -1,0 +1,1 @@
+"""Why memory grows: one module a family, each a pure check over a recording."""

@@ -1,0 +1,186 @@
+"""Who holds what: every container that can be reached from a name the person wrote.
+
+The walk begins at the person's own names (globals of their modules, locals of running functions,
+attributes of their objects, class attributes, closures, caches) and goes down, so whatever it
+finds has the shortest name that a person would recognise, and nothing has to be asked of the
+garbage collector.
+"""
+
+import functools
+import gc
+import inspect
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from memfit.measure.user_code import is_user_class, is_user_file, is_user_module
+
+_DEEPEST = 7
+_MOST_VISITED = 30_000
+_LONGEST_OPENED = 64
+_CONTAINERS = (list, dict, set, deque, tuple)
+_LEAVES = (str, bytes, bytearray, int, float, complex, bool, type(None), ModuleType, range)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A name that the person wrote.
+
+    Attributes:
+        text: How a person would say it, such as `"outputs of PredictionLogger"`.
+        file: The file it is written in.
+        name: What stands in the code: a variable, or an attribute with a leading dot.
+        is_item: Whether it is inside a container that has a name itself.
+    """
+
+    text: str
+    file: str
+    name: str
+    is_item: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A container or array, and who holds it."""
+
+    owner: Owner
+    value: Any
+
+
+def find_held(most_s: float) -> Iterator[Held]:
+    """Yields every container, and every named value, that the person's names lead to.
+
+    Args:
+        most_s: Time after which the walk stops, wherever it is.
+    """
+    until_s = time.perf_counter() + most_s
+    pending: deque[tuple[Any, Owner | None, int]] = deque(_roots())
+    seen: set[int] = set()
+    while pending and len(seen) < _MOST_VISITED and time.perf_counter() < until_s:
+        value, owner, depth = pending.popleft()
+        if id(value) in seen or isinstance(value, _LEAVES):
+            continue
+        seen.add(id(value))
+        if owner is not None:
+            yield Held(owner, value)
+        if depth < _DEEPEST:
+            pending.extend((inner, by, depth + 1) for inner, by in _inside(value, owner))
+
+
+def _roots() -> Iterator[tuple[Any, Owner | None, int]]:
+    for module in list(sys.modules.values()):
+        if is_user_module(module):
+            file = str(module.__file__)
+            place = f"global of {Path(file).name}"
+            for name, value in list(vars(module).items()):
+                if not name.startswith("__"):
+                    yield value, Owner(f"{name} ({place})", file, name), 0
+    for frame in list(sys._current_frames().values()):
+        yield from _roots_of_stack(frame)
+
+
+def _roots_of_stack(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, int]]:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_flags & inspect.CO_OPTIMIZED and not code.co_filename.startswith(_own_folder()):
+            is_mine = is_user_file(code.co_filename)
+            for name, value in _read_locals(frame).items():
+                text = f"local {name} of {code.co_name}()"
+                yield value, Owner(text, code.co_filename, name) if is_mine else None, 0
+        frame = frame.f_back
+
+
+def _read_locals(frame: FrameType) -> dict[str, Any]:
+    """Before Python 3.13 a frame keeps what it was asked for, and so keeps it alive: empty it."""
+    asked = frame.f_locals
+    values = dict(asked)
+    if sys.version_info < (3, 13):
+        asked.clear()
+    return values
+
+
+def _inside(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:
+    if isinstance(value, _CONTAINERS):
+        yield from _items(value, owner)
+    elif isinstance(value, functools._lru_cache_wrapper):
+        return
+    elif isinstance(value, FunctionType):
+        yield from _closure(value)
+    elif isinstance(value, type):
+        if is_user_class(value):
+            yield from _attributes(dict(vars(value)), value, "class ")
+    elif isinstance(getattr(value, "__dict__", None), dict):
+        if is_user_class(type(value)):
+            yield from _attributes(dict(value.__dict__), type(value), "")
+        else:
+            for inner in list(value.__dict__.values()):
+                yield inner, None
+
+
+def _items(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:
+    if len(value) > _LONGEST_OPENED:
+        return
+    items = list(value.items()) if isinstance(value, dict) else list(enumerate(list(value)))
+    for key, inner in items:
+        label = f"[{key!r}]"[:40]
+        inner_owner = owner and Owner(
+            _with_item(owner.text, label), owner.file, owner.name, is_item=True
+        )
+        yield inner, inner_owner
+
+
+def _with_item(text: str, label: str) -> str:
+    """`kept (global of a.py)` with `['x']` is `kept['x'] (global of a.py)`."""
+    name, space, place = text.partition(" ")
+    return f"{name}{label}{space}{place}" if not text.startswith("local ") else f"{text} {label}"
+
+
+def _attributes(
+    attributes: dict[str, Any], kind: type, prefix: str
+) -> Iterator[tuple[Any, Owner | None]]:
+    file = str(getattr(sys.modules.get(kind.__module__), "__file__", ""))
+    for name, inner in attributes.items():
+        if not name.startswith("__"):
+            yield inner, Owner(f"{name} of {prefix}{kind.__name__}", file, f".{name}")
+
+
+def _closure(function: FunctionType) -> Iterator[tuple[Any, Owner | None]]:
+    code = function.__code__
+    if not is_user_file(code.co_filename):
+        return
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            inner = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+        yield (
+            inner,
+            Owner(f"{name} in the closure of {function.__name__}()", code.co_filename, name),
+        )
+    for value in function.__defaults__ or ():
+        text = f"a default argument of {function.__name__}()"
+        yield value, Owner(text, code.co_filename, "")
+
+
+def cached_values(wrapper: Any) -> list[Any]:
+    """Returns the results that an `lru_cache` keeps, the newest last.
+
+    A cache without a bound is a dict of them. One with a bound shows the collector its keys and
+    results in turn, and then the dict that leads to them.
+    """
+    shown = gc.get_referents(wrapper)
+    at = next((number for number, one in enumerate(shown) if isinstance(one, dict)), None)
+    if at is None:
+        return []
+    in_turn = [one for one in shown[:at] if not isinstance(one, type)]
+    return in_turn[1::2] if in_turn else list(shown[at].values())
+
+
+@functools.cache
+def _own_folder() -> str:
+    return str(Path(__file__).parents[1])

@@ -1,0 +1,78 @@
+"""What an object in a container is, and how much memory it keeps."""
+
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from memfit.backends import LiveObject, get_backend, kind_by_class
+
+_BACKENDS = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
+_KINDS = {
+    "History": "history",
+    "Model": "model",
+    "BaseOptimizer": "optimizer",
+    "Metric": "metric",
+    "Layer": "layer",
+    "Callback": "callback",
+    "Figure": "figure",
+    "Thread": "thread",
+    "IOBase": "file",
+    "BaseProcess": "process",
+    "Popen": "process",
+}
+_MOST_INSIDE = 64
+_DEEPEST = 4
+
+
+def describe(value: object) -> LiveObject | None:
+    """Returns what `value` is; `None` for things too small or unknown to matter."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    if package == "memfit":  # our wrapper around a jitted function
+        package = "jax"
+    if package == "numpy":
+        return _describe_array(value)
+    if package in _BACKENDS and _BACKENDS[package] in sys.modules:
+        return get_backend(_BACKENDS[package]).describe(value)
+    if isinstance(value, bytes | bytearray | str):
+        return LiveObject("text", sys.getsizeof(value), id(value), kind.__name__)
+    name = kind_by_class(_KINDS, value)
+    return LiveObject(name, 0, id(value), kind.__name__) if name else None
+
+
+def things_in(value: Any) -> Iterator[LiveObject]:
+    """Yields what `value` is, or what is inside it if it is a container or a plain object."""
+    pending: deque[tuple[Any, int]] = deque([(value, 0)])
+    seen: set[int] = set()
+    while pending:
+        one, depth = pending.popleft()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        known = describe(one)
+        if known is not None:
+            yield known
+        elif depth < _DEEPEST:
+            pending.extend((inner, depth + 1) for inner in _inside(one))
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return list(value.values())[:_MOST_INSIDE]
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return list(value)[:_MOST_INSIDE]
+    attributes = getattr(value, "__dict__", None)
+    is_plain = isinstance(attributes, dict) and not isinstance(value, type)
+    return list(attributes.values())[:_MOST_INSIDE] if is_plain and attributes else ()
+
+
+def _describe_array(value: Any) -> LiveObject | None:
+    """A view keeps the whole buffer that it looks at."""
+    if not hasattr(value, "nbytes") or not hasattr(value, "dtype"):
+        return None
+    base = value
+    while isinstance(getattr(base, "base", None), type(value)):
+        base = base.base
+    shape = getattr(value, "shape", ())
+    return LiveObject("array", base.nbytes, id(base), f"{value.dtype} {shape}")

@@ -1,0 +1,204 @@
+"""What grows and who holds it, on a module that grows in every way people write."""
+
+import importlib.util
+import sys
+
+import pytest
+
+from memfit.agent.examiner import Examiner
+from memfit.agent.suspicion import Suspicion
+
+MB = 1_000_000
+SOURCE = """
+import functools
+from collections import deque
+import numpy as np
+
+kept = []
+by_name = {"train": [], "test": []}
+whole = np.zeros(0)
+bounded = deque(maxlen=2)
+numbers = []
+sliced = []
+
+class Logger:
+    everything = []
+    def __init__(self):
+        self.outputs = []
+    def log(self):
+        self.outputs.append(np.ones(12_500))
+        Logger.everything.append({"y": np.ones(12_500)})
+
+logger = Logger()
+
+@functools.lru_cache(maxsize=None)
+def load(index):
+    return np.ones(12_500)
+
+@functools.lru_cache(maxsize=1000)
+def load_bounded(index):
+    return np.ones(12_500)
+
+def make():
+    memo = {}
+    def remember(index):
+        memo[index] = np.ones(12_500)
+    return remember
+
+remember = make()
+
+def step(index):
+    global whole
+    kept.append(np.ones(12_500))
+    by_name["train"].append(np.ones(12_500))
+    whole = np.concatenate([whole, np.ones(12_500)])
+    bounded.append(np.ones(12_500))
+    numbers.append(0.5)
+    sliced.append(np.ones((125, 100))[:1])
+    logger.log()
+    load(index)
+    load_bounded(index)
+    remember(index)
+"""
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """Holdings by owner, after twenty steps of the module above; each keeps 0.1 MB a step."""
+    pytest.importorskip("numpy")
+    path = tmp_path_factory.mktemp("user") / "growing.py"
+    path.write_text(SOURCE)
+    spec = importlib.util.spec_from_file_location("growing", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["growing"] = module
+    spec.loader.exec_module(module)
+    found = []
+    examiner = Examiner(found.append)
+    module.step(0)
+    examiner.examine()
+    for index in range(1, 21):
+        module.step(index)
+    examiner.examine()
+    del sys.modules["growing"]
+    return {one.owner: one for one in found}
+
+
+def line_of(text):
+    lines = SOURCE.splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+@pytest.mark.parametrize(
+    ("owner", "text"),
+    [
+        ("kept (global of growing.py)", "kept.append"),
+        ("by_name['train'] (global of growing.py)", 'by_name["train"].append'),
+        ("whole (global of growing.py)", "whole = np.concatenate"),
+        ("outputs of Logger", "self.outputs.append"),
+        ("everything of class Logger", "Logger.everything.append"),
+        ("memo in the closure of remember()", "memo[index] ="),
+        ("sliced (global of growing.py)", "sliced.append"),
+    ],
+)
+def test_what_grows_is_named_with_its_line_and_bytes(grown, owner, text):
+    holding = grown[owner]
+
+    assert holding.line == line_of(text)
+    assert holding.growth_bytes == pytest.approx(2 * MB, rel=0.01)
+    assert holding.item_kind == "array"
+
+
+@pytest.mark.parametrize("name", ["load", "load_bounded"])
+def test_a_cache_is_named_with_its_function(grown, name):
+    holding = grown[f"{name} (global of growing.py)"]
+
+    assert holding.container == "lru_cache"
+    assert (holding.length_before, holding.length) == (1, 21)
+    assert holding.line == line_of(f"def {name}(") - 1
+    assert holding.growth_bytes == pytest.approx(2 * MB, rel=0.01)
+
+
+def test_what_is_bounded_or_small_is_not_named(grown):
+    assert not any(owner.startswith(("bounded", "numbers")) for owner in grown)
+
+
+def test_items_of_a_named_container_are_not_named_again(grown):
+    assert not any(owner.startswith("kept[") for owner in grown)
+
+
+def test_a_local_of_a_running_function_is_named():
+    found = []
+    examiner = Examiner(found.append)
+
+    def train():
+        outputs = [bytearray(MB)]
+        examiner.examine()
+        for size in (MB, MB, MB, MB, MB):
+            block = bytearray(size)
+            outputs.append(block)
+        examiner.examine()
+
+    train()
+
+    assert [one.owner for one in found] == ["local outputs of train()"]
+    assert found[0].statement == "outputs.append(block)"
+
+
+def test_looking_at_a_running_function_keeps_nothing_alive():
+    import gc
+    import weakref
+
+    class Large:
+        pass
+
+    def train():
+        large = Large()
+        Examiner(print).examine()
+        gone = weakref.ref(large)
+        del large
+        gc.collect()
+        return gone() is None
+
+    assert train()
+
+
+def test_a_look_is_due_at_a_bounded_share_of_time():
+    now_s = 0.0
+    examiner = Examiner(print, clock=lambda: now_s)
+    assert examiner.is_due(is_suspicious=False)
+    examiner.examine()
+    examiner._last_cost_s = 0.01
+
+    due = {}
+    for now_s in (0.1, 0.3, 2.0, 4.0):
+        due[now_s] = examiner.is_due(is_suspicious=False), examiner.is_due(is_suspicious=True)
+
+    assert due == {
+        0.1: (False, False),
+        0.3: (False, True),
+        2.0: (False, True),
+        4.0: (True, True),
+    }
+
+
+def test_a_leak_raises_suspicion_and_keeps_it_raised():
+    suspicion = Suspicion()
+
+    raised = []
+    for second in range(2000):
+        suspicion.add(float(second), 300 * MB + second * MB)
+        raised.append(suspicion.is_raised)
+
+    assert all(raised[10:])
+
+
+def test_warm_up_raises_suspicion_only_for_a_while():
+    suspicion = Suspicion()
+
+    raised = []
+    for second in range(100):
+        suspicion.add(float(second), min(300 + 20 * second, 500) * MB)
+        raised.append(suspicion.is_raised)
+
+    assert raised[5]
+    assert not any(raised[25:])

@@ -1,0 +1,98 @@
+"""Whose code it is, and which statement adds to a container."""
+
+import json
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import memfit
+from memfit.measure.user_code import find_adding_statement, find_definition, is_user_file
+
+
+@pytest.fixture
+def find(tmp_path):
+    def find(source, name):
+        path = tmp_path / f"train{len(list(tmp_path.iterdir()))}.py"
+        path.write_text(source)
+        found = find_adding_statement(str(path), name)
+        return found and (found.line, found.text)
+
+    return find
+
+
+def test_a_script_is_the_persons_own(tmp_path):
+    assert is_user_file(str(tmp_path / "train.py"))
+
+
+@pytest.mark.parametrize(
+    "file",
+    [json.__file__, pytest.__file__, memfit.__file__, "<stdin>", "<frozen importlib>"],
+)
+def test_libraries_python_and_memfit_are_not(file):
+    assert not is_user_file(file)
+
+
+def test_a_project_inside_the_prefix_is_the_persons_own():
+    assert is_user_file(str(Path(sysconfig.get_path("data")) / "project" / "train.py"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "kept.append(x)",
+        "kept.extend([x])",
+        "kept += [x]",
+        "kept[i] = x",
+        "kept['train'].append(x)",
+        "kept.setdefault(i, []).append(x)",
+        "kept = np.concatenate([kept, x])",
+    ],
+)
+def test_every_way_to_add_to_a_name_is_found(find, statement):
+    source = f"kept = make()\nfor i, x in data:\n    {statement}\nprint(kept)\n"
+
+    assert find(source, "kept")[0] == 3
+
+
+def test_an_attribute_is_told_from_a_variable_of_the_same_name(find):
+    source = (
+        "outputs.append(1)\nclass Logger:\n    def log(self, x):\n        self.outputs.append(x)\n"
+    )
+
+    assert find(source, ".outputs") == (4, "self.outputs.append(x)")
+    assert find(source, "outputs") == (1, "outputs.append(1)")
+
+
+def test_the_statement_that_runs_most_often_comes_first(find):
+    source = "kept.append(0)\nfor epoch in e:\n    for x in data:\n        kept.append(x)\n"
+
+    assert find(source, "kept")[0] == 4
+
+
+def test_a_statement_over_several_lines_is_told_in_one(find):
+    source = "kept.append(\n    model(\n        x,\n    )\n)\n"
+
+    assert find(source, "kept") == (1, "kept.append(model(x))")
+
+
+def test_reading_from_a_container_is_not_adding(find):
+    assert find("total = sum(kept)\nother.append(kept[0])\n", "kept") is None
+
+
+@pytest.mark.parametrize("source", ["def broken(:\n", "x = 1\n"])
+def test_nothing_is_found_where_there_is_nothing(find, source):
+    assert find(source, "kept") is None
+
+
+def test_a_file_that_is_gone_gives_nothing():
+    assert find_adding_statement("/no/such/file.py", "kept") is None
+
+
+def test_a_cached_function_is_found_with_its_decorator(tmp_path):
+    path = tmp_path / "data.py"
+    path.write_text("import functools\n\n@functools.cache\ndef load(index):\n    return index\n")
+
+    found = find_definition(str(path), "load")
+
+    assert (found.line, found.text) == (3, "def load(index)")
