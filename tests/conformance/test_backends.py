@@ -199,3 +199,37 @@ def test_the_cause_the_line_and_the_holder_are_named(tour):
     assert finding["file"].endswith("tour.py")
     text = (SCRIPTS / "tour.py").read_text().splitlines()[finding["line"] - 1]
     assert "kept.append" in text
+
+
+RETRACED = {
+    "tensorflow": """
+import tensorflow as tf
+one = tf.ones((64, 64))
+@tf.function
+def step(x, scale):
+    for _ in range(60): x = tf.tanh(x @ one) * scale
+    return x
+""",
+    "jax": """
+import functools, jax, jax.numpy as jnp
+one = jnp.ones((64, 64))
+@functools.partial(jax.jit, static_argnums=1)
+def step(x, scale):
+    for _ in range(60): x = jnp.tanh(x @ one) * scale
+    return x
+""",
+}
+
+
+@pytest.mark.parametrize("backend", RETRACED)
+def test_a_function_that_is_traced_at_every_call_is_named_with_its_line(backend, memfit):
+    calls = (
+        "import time\nuntil = time.monotonic() + 12\nscale = 0.0\n"
+        "while time.monotonic() < until:\n    scale += 1.0\n    step(one, scale)\n"
+    )
+
+    ran = memfit.run(memfit.script(RETRACED[backend] + calls), backend=backend)
+
+    assert ran.result["verdict"] == "growing"
+    (finding,) = ran.result["findings"]
+    assert (finding["code"], finding["file"], finding["line"]) == ("retracing", "script.py", 4)

@@ -1,21 +1,31 @@
 """Looks for what grows in the training process, and who holds it, at a bounded price."""
 
 import functools
+import itertools
+import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from memfit.agent.tracings import Tracings
 from memfit.backends import LiveObject
 from memfit.measure.holders import Held, Owner, cached_values, find_held
 from memfit.measure.live_objects import describe, things_in
-from memfit.measure.user_code import Statement, find_adding_statement, find_definition
-from memfit.record.entries import Holding
+from memfit.measure.user_code import (
+    Statement,
+    as_typed,
+    find_adding_statement,
+    find_definition,
+)
+from memfit.record.entries import Holding, Retraced
 
 # What an examination may cost, as a share of the time since the last one.
 _SHARE_OF_TIME = 0.003
 _SHARE_UNDER_SUSPICION = 0.05
 _MOST_S = 0.25
+# A short run would end before its second look is due.
+_FREE_LOOKS = 10
 _LOOKED_AT = 24
 _LEAST_LONGER = 3
 _LEAST_GROWTH_BYTES = 1_000_000
@@ -36,17 +46,24 @@ class Examiner:
     """
 
     def __init__(
-        self, write: Callable[[Holding], None], clock: Callable[[], float] = time.monotonic
+        self,
+        write: Callable[[Holding | Retraced], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._write = write
+        self._tracings = Tracings()
         self._clock = clock
+        self._is_debugged = sys.gettrace() is not None
         self._before: dict[str, int] | None = None
         self._before_t_s = 0.0
+        self._num_looks = 0
         self._last_t_s = float("-inf")
         self._last_cost_s = 0.0
 
     def is_due(self, *, is_suspicious: bool) -> bool:
         """Whether another look is worth its price now."""
+        if is_suspicious and self._num_looks < _FREE_LOOKS:
+            return True
         share = _SHARE_UNDER_SUSPICION if is_suspicious else _SHARE_OF_TIME
         return self._last_cost_s <= share * (self._clock() - self._last_t_s)
 
@@ -54,12 +71,16 @@ class Examiner:
         """Looks, and writes what has grown since the first look."""
         begun_s = time.perf_counter()
         now_t_s = self._clock()
-        held = {one.owner.text: one for one in find_held(_MOST_S)}
+        found = find_held(_MOST_S, reads_locals=not self._is_debugged)
+        held = {one.owner.text: one for one in found}
         sizes = {text: size for text, one in held.items() if (size := _size(one)) is not None}
         if self._before is None:
             self._before, self._before_t_s = sizes, now_t_s
         else:
             self._write_grown(held, sizes, now_t_s)
+        for one in self._tracings.look(now_t_s, list(sys.modules)):
+            self._write(one)
+        self._num_looks += 1
         self._last_t_s, self._last_cost_s = now_t_s, time.perf_counter() - begun_s
 
     def _write_grown(self, held: dict[str, Held], sizes: dict[str, int], now_t_s: float) -> None:
@@ -78,9 +99,10 @@ class Examiner:
 def _size(held: Held) -> int | None:
     """Length of a container, bytes of an array; `None` for what cannot grow."""
     value = held.value
-    if isinstance(value, functools._lru_cache_wrapper):
-        return value.cache_info().currsize
-    if hasattr(type(value), "append") or isinstance(value, dict | set):
+    kind = type(value)
+    if issubclass(kind, functools._lru_cache_wrapper):
+        return int(value.cache_info().currsize)
+    if issubclass(kind, list | deque | dict | set):
         return len(value)
     known = describe(value) if not held.owner.is_item else None
     return known.size_bytes if known is not None and known.kind in ("array", "tensor") else None
@@ -114,7 +136,7 @@ def _describe_growth(
         growth_bytes=growth_bytes,
         item_kind=kind,
         example=next(thing.text for thing in things if thing.kind == kind),
-        file=owner.file,
+        file=as_typed(owner.file),
         line=statement.line if statement else None,
         statement=statement.text if statement else None,
     )
@@ -127,12 +149,16 @@ def _find_statement(owner: Owner, container: str) -> Statement | None:
 
 
 def _newest(value: Any) -> tuple[Sequence[Any], str]:
-    if isinstance(value, functools._lru_cache_wrapper):
+    """The last elements, without a copy of what may be millions of them."""
+    kind = type(value)
+    if issubclass(kind, functools._lru_cache_wrapper):
         return cached_values(value)[-_LOOKED_AT:], "lru_cache"
-    if isinstance(value, dict):
-        return list(value.values())[-_LOOKED_AT:], "dict"
-    if hasattr(type(value), "append") or isinstance(value, set):
-        return list(value)[-_LOOKED_AT:], type(value).__name__
+    if issubclass(kind, dict):
+        return list(itertools.islice(reversed(value.values()), _LOOKED_AT)), "dict"
+    if issubclass(kind, list | deque):
+        return list(itertools.islice(reversed(value), _LOOKED_AT)), kind.__name__
+    if issubclass(kind, set):
+        return list(itertools.islice(value, _LOOKED_AT)), kind.__name__
     return (), "array"
 
 

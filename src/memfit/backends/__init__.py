@@ -5,6 +5,7 @@ done so, and nothing it does may initialise a device that the script has not ini
 """
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -51,6 +52,25 @@ class LiveObject:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledFunction:
+    """A function that a framework traced or compiled.
+
+    Attributes:
+        name: Its name.
+        file: Where it is written.
+        line: The line there.
+        traces: How often it was traced or compiled.
+        signatures: What some of these were made for, the newest last.
+    """
+
+    name: str
+    file: str | None
+    line: int | None
+    traces: int
+    signatures: tuple[str, ...] = ()
+
+
 class Backend(Protocol):
     """What memfit needs of a framework. Modules of this package have this shape."""
 
@@ -63,6 +83,9 @@ class Backend(Protocol):
     def describe(self, value: Any) -> LiveObject | None:
         """Returns what `value`, an object of this framework, is; `None` if nothing known."""
 
+    def compiled_functions(self) -> list[CompiledFunction]:
+        """Returns the functions that are alive and were made since `count_calls`."""
+
     def count_calls(self, on_call: Callable[[], None]) -> None:
         """Has `on_call` called at each call of a compiled function or optimizer step."""
 
@@ -70,6 +93,14 @@ class Backend(Protocol):
 def get_backend(name: str) -> Backend:
     """Returns the adapter of the framework `name`; loads the adapter, not the framework."""
     return cast("Backend", importlib.import_module(f"memfit.backends.{name}"))
+
+
+def written_at(function: Any) -> tuple[str, str | None, int | None]:
+    """Returns name, file and line of a Python function, through whatever wraps it."""
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__name__", type(function).__name__)
+    return name, getattr(code, "co_filename", None), getattr(code, "co_firstlineno", None)
 
 
 def kind_by_class(kinds: Mapping[str, str], value: object) -> str | None:

@@ -2,11 +2,12 @@
 
 import functools
 import sys
+import weakref
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-from memfit.backends import DeviceMemory, LiveObject
+from memfit.backends import CompiledFunction, DeviceMemory, LiveObject, written_at
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:
@@ -62,6 +63,18 @@ def count_calls(on_call: Callable[[], None]) -> None:
     jax.jit = jit
 
 
+def compiled_functions() -> list[CompiledFunction]:
+    """Returns the jitted functions that are alive, with how many versions each has compiled."""
+    return [
+        CompiledFunction(*written_at(function.__wrapped__), function._cache_size())
+        for function in list(_functions)
+    ]
+
+
+# Weakly: a function that the script drops must go.
+_functions: "weakref.WeakSet[CountedFunction]" = weakref.WeakSet()
+
+
 class CountedFunction:
     """A jitted function that tells of its calls and is otherwise the function itself.
 
@@ -73,6 +86,7 @@ class CountedFunction:
     def __init__(self, compiled: Any, on_call: Callable[[], None]) -> None:
         self._compiled = compiled
         self._on_call = on_call
+        _functions.add(self)
         self.__wrapped__ = compiled.__wrapped__
         self.__name__ = getattr(compiled, "__name__", "<jitted>")
         self.__qualname__ = getattr(compiled, "__qualname__", self.__name__)

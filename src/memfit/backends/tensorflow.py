@@ -2,11 +2,20 @@
 
 import functools
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from memfit.backends import DeviceMemory, LiveObject, kind_by_class
+from memfit.backends import (
+    CompiledFunction,
+    DeviceMemory,
+    LiveObject,
+    kind_by_class,
+    written_at,
+)
 
+# Weakly: a function that the script drops must go.
+_functions: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _KINDS = {
     "EagerTensor": "tensor",
     "BaseResourceVariable": "variable",
@@ -62,6 +71,39 @@ def count_calls(on_call: Callable[[], None]) -> None:
         return original(self, *args, **kwargs)
 
     function_class.__call__ = call_and_count
+    _remember_new(function_class)
+
+
+def compiled_functions() -> list[CompiledFunction]:
+    """Returns the `tf.function`s that are alive, with how often each was traced."""
+    return [
+        CompiledFunction(
+            *written_at(function.python_function),
+            function.experimental_get_tracing_count(),
+            _signatures(function),
+        )
+        for function in list(_functions)
+    ]
+
+
+def _remember_new(function_class: Any) -> None:
+    original = function_class.__init__
+
+    @functools.wraps(original)
+    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        _functions.add(self)
+
+    function_class.__init__ = initialise
+
+
+def _signatures(function: Any) -> tuple[str, ...]:
+    """The arguments of the last two traces, as TensorFlow prints them."""
+    try:
+        traced = function._list_all_concrete_functions()[-2:]
+        return tuple(str(one.structured_input_signature[0])[:200] for one in traced)
+    except (AttributeError, RuntimeError, ValueError):
+        return ()
 
 
 def _is_initialized() -> bool:

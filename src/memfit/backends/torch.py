@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from memfit.backends import DeviceMemory, LiveObject
+from memfit.backends import CompiledFunction, DeviceMemory, LiveObject
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:
@@ -40,6 +40,11 @@ def count_calls(on_call: Callable[[], None]) -> None:
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
     register_optimizer_step_post_hook(lambda *_args: on_call())
+
+
+def compiled_functions() -> list[CompiledFunction]:
+    """Returns nothing yet: torch keeps its compiled versions in C++, by code object."""
+    return []
 
 
 def _read_device(torch: Any, index: int) -> DeviceMemory:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from memfit.diagnose.causes.held import find_held
+from memfit.diagnose.causes.retracing import find_retracing
 from memfit.diagnose.finding import Finding
 from memfit.diagnose.growth import Growth, judge_growth
 from memfit.diagnose.killed import find_killed
@@ -59,6 +60,7 @@ def diagnose(recording: Recording) -> Diagnosis:
     findings = (
         *(finding for finding in grave if finding is not None),
         *find_held(recording.holdings, points, growth),
+        *find_retracing(recording.retraced, growth),
     )
     room_bytes = headroom_bytes(recording, points)
     return Diagnosis(

@@ -52,18 +52,22 @@ class Held:
     value: Any
 
 
-def find_held(most_s: float) -> Iterator[Held]:
+def find_held(most_s: float, *, reads_locals: bool = True) -> Iterator[Held]:
     """Yields every container, and every named value, that the person's names lead to.
 
     Args:
         most_s: Time after which the walk stops, wherever it is.
+        reads_locals: Whether to look at the locals of running functions.
     """
     until_s = time.perf_counter() + most_s
-    pending: deque[tuple[Any, Owner | None, int]] = deque(_roots())
+    pending: deque[tuple[Any, Owner | None, int]] = deque(_global_roots())
+    if reads_locals:
+        for frame in list(sys._current_frames().values()):
+            pending.extend(_local_roots(frame))
     seen: set[int] = set()
     while pending and len(seen) < _MOST_VISITED and time.perf_counter() < until_s:
         value, owner, depth = pending.popleft()
-        if id(value) in seen or isinstance(value, _LEAVES):
+        if id(value) in seen or issubclass(type(value), _LEAVES):
             continue
         seen.add(id(value))
         if owner is not None:
@@ -72,19 +76,17 @@ def find_held(most_s: float) -> Iterator[Held]:
             pending.extend((inner, by, depth + 1) for inner, by in _inside(value, owner))
 
 
-def _roots() -> Iterator[tuple[Any, Owner | None, int]]:
+def _global_roots() -> Iterator[tuple[Any, Owner | None, int]]:
     for module in list(sys.modules.values()):
         if is_user_module(module):
-            file = str(module.__file__)
+            file = str(module.__dict__["__file__"])
             place = f"global of {Path(file).name}"
             for name, value in list(vars(module).items()):
                 if not name.startswith("__"):
                     yield value, Owner(f"{name} ({place})", file, name), 0
-    for frame in list(sys._current_frames().values()):
-        yield from _roots_of_stack(frame)
 
 
-def _roots_of_stack(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, int]]:
+def _local_roots(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, int]]:
     while frame is not None:
         code = frame.f_code
         if code.co_flags & inspect.CO_OPTIMIZED and not code.co_filename.startswith(_own_folder()):
@@ -96,30 +98,48 @@ def _roots_of_stack(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None
 
 
 def _read_locals(frame: FrameType) -> dict[str, Any]:
-    """Before Python 3.13 a frame keeps what it was asked for, and so keeps it alive: empty it."""
+    """Before Python 3.13 a frame keeps what it was asked for, and so keeps it alive: empty it.
+
+    Not under a debugger, which would write the emptied locals back.
+    """
+    if sys.version_info >= (3, 13):
+        return dict(frame.f_locals)
+    if frame.f_trace is not None:
+        return {}
     asked = frame.f_locals
     values = dict(asked)
-    if sys.version_info < (3, 13):
-        asked.clear()
+    asked.clear()
     return values
 
 
 def _inside(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:
-    if isinstance(value, _CONTAINERS):
+    # By `type(value)`: asking a lazy object what it is would load it.
+    kind = type(value)
+    if issubclass(kind, _CONTAINERS):
         yield from _items(value, owner)
-    elif isinstance(value, functools._lru_cache_wrapper):
+    elif issubclass(kind, functools._lru_cache_wrapper):
         return
-    elif isinstance(value, FunctionType):
+    elif issubclass(kind, FunctionType):
         yield from _closure(value)
-    elif isinstance(value, type):
+    elif issubclass(kind, type):
         if is_user_class(value):
             yield from _attributes(dict(vars(value)), value, "class ")
-    elif isinstance(getattr(value, "__dict__", None), dict):
-        if is_user_class(type(value)):
-            yield from _attributes(dict(value.__dict__), type(value), "")
+    else:
+        attributes = attributes_of(value)
+        if is_user_class(kind):
+            yield from _attributes(attributes, kind, "")
         else:
-            for inner in list(value.__dict__.values()):
+            for inner in attributes.values():
                 yield inner, None
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """Returns what an object keeps in its `__dict__`, without asking the object itself."""
+    try:
+        attributes = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):
+        return {}
+    return dict(attributes) if issubclass(type(attributes), dict) else {}
 
 
 def _items(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:

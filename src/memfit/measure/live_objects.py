@@ -1,11 +1,13 @@
 """What an object in a container is, and how much memory it keeps."""
 
+import itertools
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memfit.backends import LiveObject, get_backend, kind_by_class
+from memfit.measure.holders import attributes_of
 
 _BACKENDS = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
 _KINDS = {
@@ -34,8 +36,8 @@ def describe(value: object) -> LiveObject | None:
     if package == "numpy":
         return _describe_array(value)
     if package in _BACKENDS and _BACKENDS[package] in sys.modules:
-        return get_backend(_BACKENDS[package]).describe(value)
-    if isinstance(value, bytes | bytearray | str):
+        return _ask_backend(_BACKENDS[package], value)
+    if issubclass(kind, bytes | bytearray | str):
         return LiveObject("text", sys.getsizeof(value), id(value), kind.__name__)
     name = kind_by_class(_KINDS, value)
     return LiveObject(name, 0, id(value), kind.__name__) if name else None
@@ -57,14 +59,23 @@ def things_in(value: Any) -> Iterator[LiveObject]:
             pending.extend((inner, depth + 1) for inner in _inside(one))
 
 
+def _ask_backend(name: str, value: Any) -> LiveObject | None:
+    """One strange object (a tracer, a fake tensor) must not end the look at all the others."""
+    try:
+        return get_backend(name).describe(value)
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return None
+
+
 def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return list(value.values())[:_MOST_INSIDE]
-    if isinstance(value, list | tuple | set | frozenset | deque):
-        return list(value)[:_MOST_INSIDE]
-    attributes = getattr(value, "__dict__", None)
-    is_plain = isinstance(attributes, dict) and not isinstance(value, type)
-    return list(attributes.values())[:_MOST_INSIDE] if is_plain and attributes else ()
+    kind = type(value)
+    if issubclass(kind, dict):
+        return list(itertools.islice(value.values(), _MOST_INSIDE))
+    if issubclass(kind, list | tuple | set | frozenset | deque):
+        return list(itertools.islice(value, _MOST_INSIDE))
+    if issubclass(kind, type):
+        return ()
+    return list(attributes_of(value).values())[:_MOST_INSIDE]
 
 
 def _describe_array(value: Any) -> LiveObject | None:

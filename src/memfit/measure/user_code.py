@@ -35,9 +35,15 @@ def is_user_file(file: str) -> bool:
     return not file.startswith(("<", *_library_folders()))
 
 
+def as_typed(file: str) -> str:
+    """Returns `file` as a person in the working folder would name it."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
 def is_user_module(module: ModuleType | None) -> bool:
-    """Whether `module` is the person's own."""
-    file = getattr(module, "__file__", None)
+    """Whether `module` is the person's own. A module that loads itself when asked is not asked."""
+    file = module.__dict__.get("__file__") if issubclass(type(module), ModuleType) else None
     return isinstance(file, str) and is_user_file(file)
 
 

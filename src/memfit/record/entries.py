@@ -181,6 +181,33 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
+class Retraced:
+    """A function in the person's code that was traced or compiled again and again.
+
+    Attributes:
+        t_s: When it was seen.
+        since_t_s: When it was seen first, with `traces_before`.
+        name: Its name.
+        file: Where it is written.
+        line: The line there.
+        traces_before: Traces then, of all functions made at that line.
+        traces: Traces now.
+        functions: How many functions made at that line are alive.
+        signatures: What the newest traces were made for.
+    """
+
+    t_s: float
+    since_t_s: float
+    name: str
+    file: str | None
+    line: int | None
+    traces_before: int
+    traces: int
+    functions: int
+    signatures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """An error inside memfit itself. The training went on."""
 
@@ -218,4 +245,4 @@ class Exit:
     machine_oom_kills: int | None = None
 
 
-Entry = Header | Software | Sample | Mark | Holding | Trouble | End | Exit
+Entry = Header | Software | Sample | Mark | Holding | Retraced | Trouble | End | Exit

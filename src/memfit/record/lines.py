@@ -7,7 +7,18 @@ import types
 import typing
 from typing import Any
 
-from memfit.record.entries import End, Entry, Exit, Header, Holding, Mark, Sample, Software, Trouble
+from memfit.record.entries import (
+    End,
+    Entry,
+    Exit,
+    Header,
+    Holding,
+    Mark,
+    Retraced,
+    Sample,
+    Software,
+    Trouble,
+)
 
 _KINDS: dict[str, type[Entry]] = {
     "header": Header,
@@ -15,6 +26,7 @@ _KINDS: dict[str, type[Entry]] = {
     "sample": Sample,
     "mark": Mark,
     "holding": Holding,
+    "retraced": Retraced,
     "trouble": Trouble,
     "end": End,
     "exit": Exit,

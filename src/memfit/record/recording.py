@@ -12,6 +12,7 @@ from memfit.record.entries import (
     Header,
     Holding,
     Mark,
+    Retraced,
     Sample,
     Software,
     Trouble,
@@ -63,6 +64,7 @@ class Recording:
             process, unless the script starts its training in another one.
         marks: Phases of the process that trains.
         holdings: What was seen to grow in it, and who holds that.
+        retraced: Functions that it traced again and again.
         exit: How the script ended; `None` while it runs or if nobody saw it.
         begin_t_s: The first moment that anything was recorded.
         end_t_s: The last moment.
@@ -77,6 +79,7 @@ class Recording:
     inside: tuple[Sample, ...] = ()
     marks: tuple[Mark, ...] = ()
     holdings: tuple[Holding, ...] = ()
+    retraced: tuple[Retraced, ...] = ()
     exit: Exit | None = None
     begin_t_s: float = 0.0
     end_t_s: float = 0.0
@@ -97,6 +100,7 @@ class Recording:
             inside=tuple(_of_kind(trainer.entries, Sample)),
             marks=tuple(_of_kind(trainer.entries, Mark)),
             holdings=tuple(_of_kind(trainer.entries, Holding)),
+            retraced=tuple(_of_kind(trainer.entries, Retraced)),
             exit=_last(entries, Exit),
             begin_t_s=entries[0].t_s if entries else 0.0,
             end_t_s=entries[-1].t_s if entries else 0.0,

@@ -8,7 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.measure.process import ProcessMemory
-from memfit.record.entries import End, Entry, Exit, Header, Holding, Mark, Sample, Software, Trouble
+from memfit.record.entries import (
+    End,
+    Entry,
+    Exit,
+    Header,
+    Holding,
+    Mark,
+    Retraced,
+    Sample,
+    Software,
+    Trouble,
+)
 from memfit.record.lines import decode, encode
 
 # What Python makes of a file name that is not UTF-8: its script's, for one.
@@ -112,6 +123,11 @@ def test_a_field_that_a_later_version_added_is_ignored():
             b'{"kind":"holding","t_s":1.5,"since_t_s":1.0,"owner":"kept","container":"list",'
             b'"length_before":1,"length":9,"growth_bytes":8,"item_kind":"array"}',
             Holding(1.5, 1.0, "kept", "list", 1, 9, 8, "array"),
+        ),
+        (
+            b'{"kind":"retraced","t_s":1.5,"since_t_s":1.0,"name":"step","file":"a.py","line":8,'
+            b'"traces_before":1,"traces":9,"functions":1}',
+            Retraced(1.5, 1.0, "step", "a.py", 8, 1, 9, 1),
         ),
         (
             b'{"kind":"trouble","t_s":1.5,"where":"sample","message":"OSError"}',
