@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memfit.agent.tracings import Tracings
@@ -28,6 +29,8 @@ _MOST_S = 0.25
 _FREE_LOOKS = 10
 _LOOKED_AT = 24
 _LEAST_LONGER = 3
+# Something that is made once, however large, has grown in one look only.
+_LEAST_RISES = 2
 _LEAST_GROWTH_BYTES = 1_000_000
 _MOST_WRITTEN = 12
 # Frameworks keep more than the tensor with one that keeps its graph; these count by number.
@@ -35,6 +38,21 @@ _BY_NUMBER = frozenset(
     {"function", "dataset", "iterator", "writer", "model", "history", "optimizer", "figure"}
     | {"thread", "file", "tape", "graph", "process", "layer", "metric"}
 )
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The size of what one name holds, look by look."""
+
+    first_t_s: float
+    first_size: int
+    size: int
+    num_rises: int = 0
+
+    def see(self, size: int) -> None:
+        """Takes the size of another look."""
+        self.num_rises += size > self.size
+        self.size = size
 
 
 class Examiner:
@@ -54,8 +72,7 @@ class Examiner:
         self._tracings = Tracings()
         self._clock = clock
         self._is_debugged = sys.gettrace() is not None
-        self._before: dict[str, int] | None = None
-        self._before_t_s = 0.0
+        self._names: dict[str, _Seen] = {}
         self._num_looks = 0
         self._last_t_s = float("-inf")
         self._last_cost_s = 0.0
@@ -74,21 +91,19 @@ class Examiner:
         found = find_held(_MOST_S, reads_locals=not self._is_debugged)
         held = {one.owner.text: one for one in found}
         sizes = {text: size for text, one in held.items() if (size := _size(one)) is not None}
-        if self._before is None:
-            self._before, self._before_t_s = sizes, now_t_s
-        else:
-            self._write_grown(held, sizes, now_t_s)
+        for text, size in sizes.items():
+            self._names.setdefault(text, _Seen(now_t_s, size, size)).see(size)
+        self._write_grown({text: held[text] for text in sizes}, now_t_s)
         for one in self._tracings.look(now_t_s, list(sys.modules)):
             self._write(one)
         self._num_looks += 1
         self._last_t_s, self._last_cost_s = now_t_s, time.perf_counter() - begun_s
 
-    def _write_grown(self, held: dict[str, Held], sizes: dict[str, int], now_t_s: float) -> None:
-        before = self._before or {}
+    def _write_grown(self, held: dict[str, Held], now_t_s: float) -> None:
         grown = [
-            _describe_growth(held[text], before.get(text, 0), size, self._before_t_s, now_t_s)
-            for text, size in sizes.items()
-            if size > before.get(text, 0)
+            _describe_growth(one, self._names[text], now_t_s)
+            for text, one in held.items()
+            if self._names[text].num_rises >= _LEAST_RISES
         ]
         known = [one for one in grown if one is not None]
         known.sort(key=lambda one: one.growth_bytes, reverse=True)
@@ -108,12 +123,10 @@ def _size(held: Held) -> int | None:
     return known.size_bytes if known is not None and known.kind in ("array", "tensor") else None
 
 
-def _describe_growth(
-    held: Held, before: int, now: int, since_t_s: float, now_t_s: float
-) -> Holding | None:
+def _describe_growth(held: Held, seen: _Seen, now_t_s: float) -> Holding | None:
     value, owner = held.value, held.owner
     newest, container = _newest(value)
-    added = now - before
+    added = seen.size - seen.first_size
     if container == "array":
         things = [one for one in [describe(value)] if one is not None]
         growth_bytes = added
@@ -128,11 +141,11 @@ def _describe_growth(
     statement = _find_statement(owner, container)
     return Holding(
         t_s=now_t_s,
-        since_t_s=since_t_s,
+        since_t_s=seen.first_t_s,
         owner=owner.text,
         container=container,
-        length_before=before,
-        length=now,
+        length_before=seen.first_size,
+        length=seen.size,
         growth_bytes=growth_bytes,
         item_kind=kind,
         example=next(thing.text for thing in things if thing.kind == kind),

@@ -78,7 +78,8 @@ def grown(tmp_path_factory):
     examiner.examine()
     for index in range(1, 21):
         module.step(index)
-    examiner.examine()
+        if index % 10 == 0:
+            examiner.examine()
     del sys.modules["growing"]
     return {one.owner: one for one in found}
 
@@ -136,12 +137,28 @@ def test_a_local_of_a_running_function_is_named():
         for size in (MB, MB, MB, MB, MB):
             block = bytearray(size)
             outputs.append(block)
-        examiner.examine()
+            examiner.examine()
 
     train()
 
-    assert [one.owner for one in found] == ["local outputs of train()"]
+    assert {one.owner for one in found} == {"local outputs of train()"}
     assert found[0].statement == "outputs.append(block)"
+
+
+def test_something_large_that_is_made_once_is_not_named():
+    found = []
+    examiner = Examiner(found.append)
+
+    def train():
+        examiner.examine()
+        table = [bytearray(MB) for _ in range(5)]
+        for _ in range(5):
+            examiner.examine()
+        return table
+
+    train()
+
+    assert found == []
 
 
 def test_looking_at_a_running_function_keeps_nothing_alive():
