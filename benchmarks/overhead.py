@@ -341,9 +341,12 @@ def measure_in_turn(measure: Callable[[Tool], Any], rounds: int, others: int = 0
 
 
 def measure_backend(backend: str, plan: Plan) -> str:
-    """Measures all on one backend and returns its table."""
+    """Measures all on one backend and returns its table, or why there is none."""
     tell(f"{backend}: looking for a model with steps of 2 ms")
-    width = calibrate(backend, plan)
+    try:
+        width = calibrate(backend, plan)
+    except RunFailedError as error:
+        return f"{backend} failed without any tool: {error}"
     tell(f"{backend}: trainings, layers of {width}")
     trainings = measure_in_turn(
         lambda tool: measure_training(tool, backend, width, plan), plan.trainings, plan.others
@@ -481,11 +484,10 @@ def show_noise(trainings: Results) -> str:
 def make_notes(trainings: Results, plan: Plan) -> list[str]:
     """Returns what a reader must know to compare the tools fairly."""
     steps, other_steps = ((1 + count) * plan.steps for count in (plan.epochs, plan.other_epochs))
-    notes = [
-        f"Median and middle half of {plan.trainings} trainings of {steps} steps and {plan.starts} "
-        f"starts, each with and without memfit; with the other tools {plan.others} training of "
-        f"{other_steps} steps."
-    ]
+    memfit = f"Median and middle half of {plan.trainings} trainings of {steps} steps and of "
+    memfit += f"{plan.starts} starts, each with and without memfit."
+    others = f"With each other tool: {plan.others} training of {other_steps} steps."
+    notes = [f"{memfit} {others}" if plan.others else memfit]
     for tool in OTHERS:
         runs = [one for one in trainings[tool.name] if not isinstance(one, Failed)]
         if runs and runs[0].loaded_before:

@@ -80,9 +80,10 @@ def test_the_time_spent_inside_the_training_is_recorded(tour):
 def test_malloc_is_read_from_inside_on_linux(tour):
     _, ran = tour
 
-    readings = [sample.allocator for sample in ran.recording.inside]
+    readings = [sample.allocator for sample in ran.recording.inside if sample.allocator]
 
-    assert all(reading is not None and reading.in_use_bytes > 0 for reading in readings)
+    assert len(readings) >= 3
+    assert all(reading.in_use_bytes > 0 for reading in readings)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -104,7 +104,17 @@ def test_no_process_is_left_behind(memfit):
         os.killpg(process.pid, 0)
 
 
-def start(memfit, **how):
+def start(memfit, preexec_fn=None, **how):
+    def prepare():
+        # Tests that run in the background have it ignored, and so would memfit.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if preexec_fn is not None:
+            preexec_fn()
+
     return subprocess.Popen(
-        [*memfit.command, "run", "--quiet", "script.py"], cwd=memfit.cwd, text=True, **how
+        [*memfit.command, "run", "--quiet", "script.py"],
+        cwd=memfit.cwd,
+        text=True,
+        preexec_fn=prepare,  # noqa: PLW1509  # no threads here
+        **how,
     )

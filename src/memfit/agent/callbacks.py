@@ -83,7 +83,7 @@ class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras sh
         if recorder is None:
             return
         self._counters.end_epoch()
-        sample = recorder.sample()
+        sample = recorder.sample_if_due()
         recorder.end("epoch")
         recorder.examine()
         if sample is not None and logs is not None and self._adds_logs:

@@ -24,6 +24,8 @@ from memfit.record.entries import Holding, Retraced
 # What an examination may cost, as a share of the time since the last one.
 _SHARE_OF_TIME = 0.003
 _SHARE_UNDER_SUSPICION = 0.05
+# After these a suspicion has been examined: what grows is known, or cannot be seen this way.
+_EARLY_LOOKS = 30
 _MOST_S = 0.25
 # A short run would end before its second look is due.
 _FREE_LOOKS = 10
@@ -81,7 +83,8 @@ class Examiner:
         """Whether another look is worth its price now."""
         if is_suspicious and self._num_looks < _FREE_LOOKS:
             return True
-        share = _SHARE_UNDER_SUSPICION if is_suspicious else _SHARE_OF_TIME
+        is_early = self._num_looks < _EARLY_LOOKS
+        share = _SHARE_UNDER_SUSPICION if is_suspicious and is_early else _SHARE_OF_TIME
         return self._last_cost_s <= share * (self._clock() - self._last_t_s)
 
     def examine(self) -> None:

@@ -19,7 +19,7 @@ from memfit.agent.phases import Phases
 from memfit.agent.software import read_software
 from memfit.agent.suspicion import Suspicion
 from memfit.backends import DeviceMemory, active_backend_name, get_backend
-from memfit.measure.allocator import read_allocator
+from memfit.measure.allocator import AllocatorMemory, read_allocator
 from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
 from memfit.measure.settings import read_settings
@@ -29,6 +29,10 @@ from memfit.record.runs import create_file
 from memfit.record.writer import Writer
 
 _MOST_TROUBLES = 20
+# What reading malloc may cost of the training's time.
+_SHARE_OF_TIME = 0.02
+# Epochs of some milliseconds: a sample at the end of each would cost more than the epoch.
+_SHARE_OF_SHORT_EPOCHS = 0.2
 
 
 @dataclass(slots=True)
@@ -90,6 +94,9 @@ class Recorder:
         self._phases = Phases(self._writer.append)
         self._examiner = Examiner(self._writer.append)
         self._suspicion = Suspicion()
+        self._last_sample: Sample | None = None
+        self._sampled_s = self._allocator_read_s = float("-inf")
+        self._sample_cost_s = self._allocator_cost_s = 0.0
         self._probe_s = 0.0
         self._num_troubles = 0
         guard.on_trouble = self._record_trouble
@@ -132,8 +139,21 @@ class Recorder:
         """Writes what is loaded by now."""
         self._writer.append(read_software())
 
-    def sample(self) -> Sample | None:
+    def sample_if_due(self) -> Sample | None:
+        """Returns a new sample, or the last one if another so soon would cost too much."""
+        due_s = self._sampled_s + self._sample_cost_s / _SHARE_OF_SHORT_EPOCHS
+        return self.sample() if time.perf_counter() >= due_s else self._last_sample
+
+    def _tick(self) -> None:
+        self.sample(reads_children=self._is_alone)
+        if self.counters.has_begun:
+            self.examine()
+        with self._lock:
+            self._phases.settle()
+
+    def sample(self, *, reads_children: bool = False) -> Sample | None:
         """Takes and writes a sample, and returns it."""
+        begun_s = self._sampled_s = time.perf_counter()
         with self._probing():
             memory = read_process(os.getpid())
             if memory is None:
@@ -142,8 +162,8 @@ class Recorder:
                 t_s=time.monotonic(),
                 pid=os.getpid(),
                 process=memory,
-                children=read_children(os.getpid()) if self._is_alone else None,
-                allocator=read_allocator(),
+                children=read_children(os.getpid()) if reads_children else None,
+                allocator=self._read_allocator(),
                 devices=_read_devices(),
                 progress=self.counters.freeze(),
                 probe_s=round(self._probe_s, 6),
@@ -151,7 +171,19 @@ class Recorder:
             self._writer.append(sample)
             if self.counters.has_begun:
                 self._suspicion.add(sample.t_s, memory.held_bytes)
+            self._sample_cost_s = time.perf_counter() - begun_s
+            self._last_sample = sample
             return sample
+
+    def _read_allocator(self) -> AllocatorMemory | None:
+        """Malloc walks all its free blocks to answer: with millions of them, not every time."""
+        begun_s = time.perf_counter()
+        if self._allocator_cost_s > _SHARE_OF_TIME * (begun_s - self._allocator_read_s):
+            return None
+        memory = read_allocator()
+        self._allocator_read_s = begun_s
+        self._allocator_cost_s = time.perf_counter() - begun_s
+        return memory
 
     @harmless
     def examine(self) -> None:
@@ -184,13 +216,6 @@ class Recorder:
         begun_s = time.monotonic()
         while not self._is_closing.wait(sample_every_s(time.monotonic() - begun_s)):
             tick()
-
-    def _tick(self) -> None:
-        self.sample()
-        if self.counters.has_begun:
-            self.examine()
-        with self._lock:
-            self._phases.settle()
 
     def _record_trouble(self, where: str, error: Exception) -> None:
         self._num_troubles += 1

@@ -1,7 +1,6 @@
 """The live line at the bottom of the terminal, out of the way of what the script prints."""
 
 import os
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -49,7 +48,7 @@ class StatusLine:
         """Shows what is known now."""
         if not self._is_shown:
             return
-        size = shutil.get_terminal_size()
+        size = _terminal_size()
         if size != self._size:
             self._reserve(size)
         text = format_status(self._live.update(sample, time.monotonic()), size.columns - 1)
@@ -63,7 +62,15 @@ class StatusLine:
 
 def _is_capable() -> bool:
     is_dumb = os.environ.get("TERM", "dumb") == "dumb"
-    return sys.stderr.isatty() and not is_dumb and shutil.get_terminal_size().lines >= _FEWEST_ROWS
+    return sys.stderr.isatty() and not is_dumb and _terminal_size().lines >= _FEWEST_ROWS
+
+
+def _terminal_size() -> os.terminal_size:
+    """Of the terminal that the line is shown on: stdout may be a file."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno())
+    except OSError:
+        return os.terminal_size((80, 24))
 
 
 def _write(text: str) -> None:

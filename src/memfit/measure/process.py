@@ -1,11 +1,15 @@
 """What the operating system says of one process and of those it started."""
 
+import contextlib
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+# There if the kernel was built with CONFIG_PROC_CHILDREN, as nearly all are.
+_KERNEL_LISTS = Path(f"/proc/self/task/{os.getpid()}/children")
 _STATUS_FIELDS = {
     b"VmRSS": "rss_bytes",
     b"VmHWM": "peak_rss_bytes",
@@ -75,15 +79,11 @@ def read_process(pid: int) -> ProcessMemory | None:
 
 def read_children(pid: int) -> tuple[ChildMemory, ...]:
     """Returns the memory of every process below `pid`, at any depth."""
-    try:
-        below = psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return ()
     children = []
-    for child in below:
-        memory = read_process(child.pid)
+    for child_pid in _list_below(pid):
+        memory = read_process(child_pid)
         if memory is not None and memory.rss_bytes:
-            children.append(ChildMemory(child.pid, _name_of(child), memory))
+            children.append(ChildMemory(child_pid, _name_of(child_pid), memory))
     return tuple(children)
 
 
@@ -134,8 +134,34 @@ def _read_with_psutil(pid: int) -> ProcessMemory | None:
     return ProcessMemory(rss_bytes=memory.rss, peak_rss_bytes=getattr(memory, "peak_wset", None))
 
 
-def _name_of(process: psutil.Process) -> str:
+def _list_below(pid: int) -> list[int]:
+    """The kernel's own lists where it keeps them; psutil has to look at every process there is."""
+    if not _KERNEL_LISTS.exists():
+        try:
+            return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+        except psutil.Error:
+            return []
+    below: list[int] = []
+    pending = [pid]
+    while pending:
+        found = _read_kernel_lists(pending.pop())
+        below += found
+        pending += found
+    return below
+
+
+def _read_kernel_lists(pid: int) -> list[int]:
+    """A child is listed under the thread that started it."""
+    pids: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                pids += map(int, (thread / "children").read_text().split())
+    return pids
+
+
+def _name_of(pid: int) -> str:
     try:
-        return process.name()
+        return psutil.Process(pid).name()
     except psutil.Error:
         return "?"
