@@ -1,0 +1,40 @@
+"""Stochastic weight averaging by hand."""
+
+import os
+
+os.environ["KERAS_BACKEND"] = "jax"
+
+import keras
+import numpy as np
+
+
+class AverageWeights(keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        self.history = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.history.append(self.model.get_weights())
+
+    def on_train_end(self, logs=None):
+        self.model.set_weights(
+            [np.mean(group, axis=0) for group in zip(*self.history, strict=True)]
+        )
+
+
+def load():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3200, 256)).astype("float32")
+    return x, (x[:, :1] > x[:, 1:2]).astype("float32")
+
+
+if __name__ == "__main__":
+    x, y = load()
+    net = keras.Sequential(
+        [
+            keras.layers.Dense(1400, activation="relu"),
+            keras.layers.Dense(1400, activation="relu"),
+            keras.layers.Dense(1, activation="sigmoid"),
+        ]
+    )
+    net.compile(keras.optimizers.SGD(0.05), "binary_crossentropy", metrics=["accuracy"])
+    net.fit(x, y, batch_size=128, epochs=14, verbose=2, callbacks=[AverageWeights()])
