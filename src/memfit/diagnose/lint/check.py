@@ -1,6 +1,7 @@
 """Lints a script: source text in, hints out."""
 
 import ast
+import re
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +37,7 @@ def lint_source(text: str, file: str = "<text>") -> tuple[Hint, ...]:
         return (unreadable(file, str(error)),)
     except (RecursionError, MemoryError):  # the parser raises either when its stack is full
         return (unreadable(file, "it is nested too deeply"),)
-    return tuple(_hints(seen, text.splitlines(), silenced, file))
+    return tuple(_hints(seen, re.split("\r\n?|\n", text), silenced, file))
 
 
 def unreadable(file: str, why: str, line: int = 1, column: int = 1) -> Hint:

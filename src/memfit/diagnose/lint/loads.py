@@ -100,7 +100,7 @@ def _fix(script: Script, load: _Load) -> str:
         mapped = ast.unparse(load.call)[:-1] + ", mmap_mode='r')"
         return f"{shown(load.call)} -> {mapped}, and give rows to a keras.utils.PyDataset"
     what = shown(path) if path is not None else "..."
-    return f"read batches from the file: memfit.stream({what}, batch_size=...)"
+    return f"read batches of {what} in the __getitem__ of a keras.utils.PyDataset"
 
 
 def _load(script: Script, node: ast.AST | None, steps: int = _MOST_STEPS) -> _Load | None:

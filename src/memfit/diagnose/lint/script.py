@@ -56,17 +56,8 @@ def read_script(text: str) -> Script:
     compilations = Compilations(names)
     kinds = Kinds(names, compilations)
     repeats = Repeats(names)
-    training = Training(kinds, repeats)
-    return Script(
-        tree,
-        names,
-        compilations,
-        kinds,
-        repeats,
-        training,
-        Chains(names, kinds),
-        Keeps(names, repeats),
-    )
+    training, chains, keeps = Training(kinds), Chains(names, kinds), Keeps(names, repeats)
+    return Script(tree, names, compilations, kinds, repeats, training, chains, keeps)
 
 
 def read_silenced(text: str) -> dict[int, frozenset[str]]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from memfit.diagnose.lint.kinds import Kinds
 from memfit.diagnose.lint.names import dotted
-from memfit.diagnose.lint.repeats import Repeats
 from memfit.diagnose.lint.tree import Function, Loop
 from memfit.diagnose.lint.vocabulary import BUILDING
 
@@ -20,14 +19,12 @@ class Training:
 
     Args:
         kinds: What its expressions give.
-        repeats: What runs again and again in it.
     """
 
-    def __init__(self, kinds: Kinds, repeats: Repeats) -> None:
+    def __init__(self, kinds: Kinds) -> None:
         self.kinds = kinds
         self.names = kinds.names
         self.tree = kinds.tree
-        self.repeats = repeats
 
     def trains(self, root: ast.AST) -> bool:
         """Whether `root` runs a training step, in place or in a function that it calls."""
@@ -46,7 +43,9 @@ class Training:
 
     def is_step(self, call: ast.Call) -> bool:
         """Whether `call` changes weights or computes what will change them."""
-        if self.kinds.of(call.func) == "gradient function":
+        compilation = self.kinds.compilations.called(call.func)
+        subject = compilation.subject if compilation is not None else call.func
+        if self.kinds.of(subject) == "gradient function":
             return True
         if not isinstance(call.func, ast.Attribute):
             return False
