@@ -25,10 +25,10 @@ from memfit.record.entries import Holding, Retraced
 _SHARE_OF_TIME = 0.003
 _SHARE_UNDER_SUSPICION = 0.05
 # After these a suspicion has been examined: what grows is known, or cannot be seen this way.
-_EARLY_LOOKS = 30
+_EARLY_LOOKS = 10
 _MOST_S = 0.25
 # A short run would end before its second look is due.
-_FREE_LOOKS = 10
+_FREE_LOOKS = 6
 _LOOKED_AT = 24
 _LEAST_LONGER = 3
 # Something that is made once, however large, has grown in one look only.

@@ -185,7 +185,7 @@ def test_a_look_is_due_at_a_bounded_share_of_time():
     assert examiner.is_due(is_suspicious=False)
     examiner.examine()
     examiner._last_cost_s = 0.01
-    examiner._num_looks = 20
+    examiner._num_looks = 8
 
     due = {}
     for now_s in (0.1, 0.3, 2.0, 4.0):
