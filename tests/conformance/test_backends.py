@@ -233,4 +233,5 @@ def test_a_function_that_is_traced_at_every_call_is_named_with_its_line(backend,
 
     assert ran.result["verdict"] == "growing"
     (finding,) = ran.result["findings"]
-    assert (finding["code"], finding["file"], finding["line"]) == ("retracing", "script.py", 4)
+    assert (finding["code"], finding["file"], finding["line"]) == ("retracing", "script.py", 13)
+    assert "scale: " in finding["message"]

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from memfit.record.entries import Hinted
+
 SELF_PORTRAIT = """
 import json, os, sys, __main__
 print(json.dumps({
@@ -299,3 +301,15 @@ def test_a_limit_that_was_asked_for_is_judged_against(memfit):
     assert ran.code == 3
     assert ran.result["verdict"] == "near_limit"
     assert (ran.result["limit_bytes"], ran.result["limit_source"]) == (100_000_000, "asked for")
+
+
+def test_what_lint_says_of_the_script_is_in_the_recording(memfit):
+    script = memfit.script(
+        "import gc, time\ngc.disable()\ntime.sleep(1.5)\nif len('') == 1:\n    import keras\n"
+    )
+
+    recording = memfit.run(script.name).recording
+
+    (hint,) = recording.of(Hinted)
+    assert (hint.code, hint.file, hint.line) == ("MF601", "script.py", 2)
+    assert recording.troubles == ()

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import memfit
 from memfit.act.child import Child
+from memfit.act.hints import lint_sources, read_sources
 from memfit.act.signals import SignalRelay
 from memfit.measure.control_group import ControlGroup, find_control_group
 from memfit.measure.limits import Limit, find_limit
 from memfit.measure.nvidia import open_nvidia
 from memfit.measure.pressure import read_pressure
 from memfit.measure.process import (
+    ChildMemory,
     ProportionalMemory,
     read_available,
     read_children,
@@ -31,6 +33,7 @@ from memfit.record.writer import Writer
 
 # PSS walks every page of a process and holds up its page faults meanwhile.
 PROPORTIONAL_EVERY_S = 5.0
+CHILDREN_EVERY_S = 1.5
 _BOOT_FOLDER = Path(memfit.__file__).parent / "agent" / "boot"
 
 
@@ -72,7 +75,7 @@ class Supervisor:
         self._handover = Handover(run, os.getpid(), adds_logs)
         self._limit_bytes = limit_bytes
         self._reads_proportional = reads_proportional
-        self._proportional_t_s = float("-inf")
+        self._proportional_t_s = self._children_read_t_s = float("-inf")
         self._nvidia = open_nvidia()
 
     def run(self, on_sample: Callable[[Watched], None]) -> Exit:
@@ -82,6 +85,7 @@ class Supervisor:
             on_sample: Called with every reading.
         """
         machine_kills = _machine_oom_kills()
+        hints = lint_sources(read_sources(self._command))
         with SignalRelay() as relay:
             child = Child([sys.executable, *self._command], self._environment())
             relay.connect(child.send)
@@ -94,6 +98,8 @@ class Supervisor:
                 if sample is not None:
                     self._writer.append(sample)
                     on_sample(Watched(sample, self._writer.error))
+                for hint in next(hints, ()):  # one file at a time: samples do not wait for it
+                    self._writer.append(hint)
         told = Exit(
             t_s=time.monotonic(),
             code=ended.code,
@@ -152,7 +158,17 @@ class Supervisor:
             available_bytes=read_available(),
             pressure=read_pressure(),
             proportional=self._read_proportional(pids),
+            children_own_bytes=self._read_children_own(children),
         )
+
+    def _read_children_own(self, children: Sequence[ChildMemory]) -> int | None:
+        """What workers share with nobody: reading it costs the kernel a walk over their pages."""
+        now_s = time.monotonic()
+        if not children or now_s - self._children_read_t_s < CHILDREN_EVERY_S:
+            return None
+        self._children_read_t_s = now_s
+        readings = [read_proportional(child.pid) for child in children]
+        return sum(reading.uss_bytes for reading in readings if reading is not None)
 
     def _read_proportional(self, pids: Sequence[int]) -> ProportionalMemory | None:
         now_s = time.monotonic()

@@ -1,27 +1,23 @@
-"""Looks for what grows in the training process, and who holds it, at a bounded price."""
+"""Looks for what grows in the training process, and who holds it, at a bounded price.
 
-import functools
-import itertools
-import sys
+Cheap looks (counts, what the person's names hold) run all the time. Only while memory rises and
+these do not explain it does the examiner go further: it tries what could give memory back, takes
+a census of all objects, and at last traces allocations for a second.
+"""
+
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
-from memfit.agent.tracings import Tracings
-from memfit.backends import LiveObject
-from memfit.measure.holders import Held, Owner, cached_values, find_held
-from memfit.measure.live_objects import describe, things_in
-from memfit.measure.user_code import (
-    Statement,
-    as_typed,
-    find_adding_statement,
-    find_definition,
-)
-from memfit.record.entries import Holding, Retraced
+from memfit.agent.buffers import read_buffers
+from memfit.agent.counting import count_things
+from memfit.agent.names import Names
+from memfit.agent.observed import Observed
+from memfit.agent.trials import try_collect, try_trim
+from memfit.agent.window import Window
+from memfit.measure.census import take_census
+from memfit.record.entries import Evidence, Look
 
-# What an examination may cost, as a share of the time since the last one.
+# What looks may cost, as a share of the time since the last one.
 _SHARE_OF_TIME = 0.003
 _SHARE_UNDER_SUSPICION = 0.05
 # After these a suspicion has been examined: what grows is known, or cannot be seen this way.
@@ -29,55 +25,51 @@ _EARLY_LOOKS = 10
 _MOST_S = 0.25
 # A short run would end before its second look is due.
 _FREE_LOOKS = 6
-_LOOKED_AT = 24
-_LEAST_LONGER = 3
-# Something that is made once, however large, has grown in one look only.
-_LEAST_RISES = 2
-_LEAST_GROWTH_BYTES = 1_000_000
-_MOST_WRITTEN = 12
-# Frameworks keep more than the tensor with one that keeps its graph; these count by number.
-_BY_NUMBER = frozenset(
-    {"function", "dataset", "iterator", "writer", "model", "history", "optimizer", "figure"}
-    | {"thread", "file", "tape", "graph", "process", "layer", "metric"}
-)
-
-
-@dataclass(slots=True)
-class _Seen:
-    """The size of what one name holds, look by look."""
-
-    first_t_s: float
-    first_size: int
-    size: int
-    num_rises: int = 0
-
-    def see(self, size: int) -> None:
-        """Takes the size of another look."""
-        self.num_rises += size > self.size
-        self.size = size
+# Memory that rises at first is warm-up: going further than looks waits for this long.
+_PATIENCE_S = 4.0
+_EXPLAINED_SHARE = 0.5
+# Allocations are traced for this long before the first snapshot, and again after it.
+_WINDOW_S = 0.4
 
 
 class Examiner:
-    """Compares what the person's names hold now with what they held at first.
+    """Decides when to look how closely, and writes what it finds.
 
     Args:
-        write: Takes what has grown.
+        write: Takes what was found.
+        observed: What the hooks have counted.
         clock: The monotonic clock.
     """
 
     def __init__(
         self,
-        write: Callable[[Holding | Retraced], None],
+        write: Callable[[Evidence], None],
+        observed: Observed | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._write = write
-        self._tracings = Tracings()
+        self._observed = observed or Observed()
         self._clock = clock
-        self._is_debugged = sys.gettrace() is not None
-        self._names: dict[str, _Seen] = {}
+        self._names = Names()
         self._num_looks = 0
         self._last_t_s = float("-inf")
         self._last_cost_s = 0.0
+        self._explained_bytes = 0
+        self._suspicious_since_t_s: float | None = None
+        # What going further has cost so far, and the next steps with a guess at their price.
+        self._spent_s = 0.0
+        self._next_steps: list[tuple[Callable[[], None], float]] = [
+            (self._census, 0.2),
+            (self._collect, 0.3),
+            (self._trim, 0.01),
+            (self._open_window, 0.8),
+            (self._census, 0.2),
+            (self._census, 0.2),
+            (self._open_window, 0.8),
+            (self._census, 0.2),
+        ]
+        self._window: Window | None = None
+        self._begun_t_s = clock()
 
     def is_due(self, *, is_suspicious: bool) -> bool:
         """Whether another look is worth its price now."""
@@ -88,100 +80,92 @@ class Examiner:
         return self._last_cost_s <= share * (self._clock() - self._last_t_s)
 
     def examine(self) -> None:
-        """Looks, and writes what has grown since the first look."""
+        """Looks at counts and names, and writes what has grown since the first look."""
         begun_s = time.perf_counter()
         now_t_s = self._clock()
-        found = find_held(_MOST_S, reads_locals=not self._is_debugged)
-        held = {one.owner.text: one for one in found}
-        sizes = {text: size for text, one in held.items() if (size := _size(one)) is not None}
-        for text, size in sizes.items():
-            self._names.setdefault(text, _Seen(now_t_s, size, size)).see(size)
-        self._write_grown({text: held[text] for text in sizes}, now_t_s)
-        for one in self._tracings.look(now_t_s, list(sys.modules)):
+        counted = count_things()
+        grown = self._names.look(now_t_s, _MOST_S)
+        buffers = read_buffers(now_t_s, self._observed)
+        for one in (*grown, *self._observed.look(now_t_s), *buffers):
             self._write(one)
+        self._explained_bytes = sum(one.growth_bytes for one in grown)
+        self._explained_bytes += sum(one.held_bytes for one in buffers)
         self._num_looks += 1
-        self._last_t_s, self._last_cost_s = now_t_s, time.perf_counter() - begun_s
+        cost_s = time.perf_counter() - begun_s
+        self._write(
+            Look(now_t_s, "counts", round(cost_s, 6), dict(counted.numbers), dict(counted.sizes))
+        )
+        self._last_t_s, self._last_cost_s = now_t_s, cost_s
 
-    def _write_grown(self, held: dict[str, Held], now_t_s: float) -> None:
-        grown = [
-            _describe_growth(one, self._names[text], now_t_s)
-            for text, one in held.items()
-            if self._names[text].num_rises >= _LEAST_RISES
-        ]
-        known = [one for one in grown if one is not None]
-        known.sort(key=lambda one: one.growth_bytes, reverse=True)
-        for one in known[:_MOST_WRITTEN]:
+    def go_further(self, *, is_suspicious: bool, risen_bytes: int) -> None:
+        """Takes the next step towards an explanation, if there is none and it can be paid for.
+
+        Args:
+            is_suspicious: Whether memory rises now.
+            risen_bytes: By how much it has risen since the training began.
+        """
+        if self._window is not None:
+            self._go_on_with_window(self._window)
+            return
+        now_t_s = self._clock()
+        if not is_suspicious:
+            self._suspicious_since_t_s = None
+            return
+        if self._suspicious_since_t_s is None:
+            self._suspicious_since_t_s = now_t_s
+        is_patient = now_t_s - self._suspicious_since_t_s >= _PATIENCE_S
+        if not is_patient or self._explained_bytes >= _EXPLAINED_SHARE * risen_bytes:
+            return
+        if not self._next_steps:
+            return
+        step, cost_s = self._next_steps[0]
+        if self._spent_s + cost_s <= _SHARE_UNDER_SUSPICION * (now_t_s - self._begun_t_s):
+            self._next_steps.pop(0)
+            begun_s = time.perf_counter()
+            step()
+            self._spent_s += time.perf_counter() - begun_s
+
+    def close(self) -> None:
+        """Ends a window that is open."""
+        if self._window is not None:
+            self._close_window(self._window)
+
+    def _trim(self) -> None:
+        trial = try_trim()
+        if trial is not None:
+            self._write(trial)
+
+    def _collect(self) -> None:
+        self._write(try_collect())
+
+    def _census(self) -> None:
+        begun_s = time.perf_counter()
+        now_t_s = self._clock()
+        census = take_census()
+        for one in self._names.look(now_t_s, _MOST_S, census.roots):
             self._write(one)
+        cost_s = time.perf_counter() - begun_s
+        self._write(Look(now_t_s, "census", round(cost_s, 6), census.numbers, census.sizes))
 
+    def _open_window(self) -> None:
+        if Window.is_possible():
+            self._window = Window()
 
-def _size(held: Held) -> int | None:
-    """Length of a container, bytes of an array; `None` for what cannot grow."""
-    value = held.value
-    kind = type(value)
-    if issubclass(kind, functools._lru_cache_wrapper):
-        return int(value.cache_info().currsize)
-    if issubclass(kind, list | deque | dict | set):
-        return len(value)
-    known = describe(value) if not held.owner.is_item else None
-    return known.size_bytes if known is not None and known.kind in ("array", "tensor") else None
+    def _go_on_with_window(self, window: Window) -> None:
+        if window.age_s >= 2 * _WINDOW_S:
+            self._close_window(window)
+        elif window.age_s >= _WINDOW_S:
+            begun_s = time.perf_counter()
+            window.look()
+            self._spent_s += time.perf_counter() - begun_s
 
-
-def _describe_growth(held: Held, seen: _Seen, now_t_s: float) -> Holding | None:
-    value, owner = held.value, held.owner
-    newest, container = _newest(value)
-    added = seen.size - seen.first_size
-    if container == "array":
-        things = [one for one in [describe(value)] if one is not None]
-        growth_bytes = added
-    else:
-        things = [thing for one in newest for thing in things_in(one)]
-        growth_bytes = round(_bytes_each(newest) * added)
-    if not things or (container != "array" and added < _LEAST_LONGER):
-        return None
-    kind = Counter(thing.kind for thing in things).most_common(1)[0][0]
-    if growth_bytes < _LEAST_GROWTH_BYTES and kind not in _BY_NUMBER:
-        return None
-    statement = _find_statement(owner, container)
-    return Holding(
-        t_s=now_t_s,
-        since_t_s=seen.first_t_s,
-        owner=owner.text,
-        container=container,
-        length_before=seen.first_size,
-        length=seen.size,
-        growth_bytes=growth_bytes,
-        item_kind=kind,
-        example=next(thing.text for thing in things if thing.kind == kind),
-        file=as_typed(owner.file),
-        line=statement.line if statement else None,
-        statement=statement.text if statement else None,
-    )
-
-
-def _find_statement(owner: Owner, container: str) -> Statement | None:
-    if container == "lru_cache":
-        return find_definition(owner.file, owner.name.removeprefix("."))
-    return find_adding_statement(owner.file, owner.name) if owner.name else None
-
-
-def _newest(value: Any) -> tuple[Sequence[Any], str]:
-    """The last elements, without a copy of what may be millions of them."""
-    kind = type(value)
-    if issubclass(kind, functools._lru_cache_wrapper):
-        return cached_values(value)[-_LOOKED_AT:], "lru_cache"
-    if issubclass(kind, dict):
-        return list(itertools.islice(reversed(value.values()), _LOOKED_AT)), "dict"
-    if issubclass(kind, list | deque):
-        return list(itertools.islice(reversed(value), _LOOKED_AT)), kind.__name__
-    if issubclass(kind, set):
-        return list(itertools.islice(value, _LOOKED_AT)), kind.__name__
-    return (), "array"
-
-
-def _bytes_each(newest: Sequence[Any]) -> float:
-    """What one element keeps; buffers that elements share are counted once."""
-    buffers: dict[int, LiveObject] = {
-        thing.buffer_id: thing for one in newest for thing in things_in(one)
-    }
-    total_bytes = sum(thing.size_bytes for thing in buffers.values())
-    return total_bytes / max(len(newest), 1)
+    def _close_window(self, window: Window) -> None:
+        self._window = None
+        begun_s = time.perf_counter()
+        age_s = window.age_s
+        for one in window.close():
+            self._write(one)
+        # While it was open, Python ran several times slower; count all of it.
+        cost_s = time.perf_counter() - begun_s + age_s
+        self._spent_s += cost_s
+        self._write(Look(self._clock(), "window", round(cost_s, 6)))

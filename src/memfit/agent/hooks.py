@@ -1,26 +1,35 @@
 """Hooks into Keras and the backends once they are loaded, so that no script must change."""
 
 import functools
+import gc
 import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from memfit.agent import session
+from memfit.agent.buffers import note_enqueuer
 from memfit.agent.guard import harmless
-from memfit.backends import get_backend
+from memfit.backends import BACKEND_NAMES, active_backend_name, get_backend, tell_after
+from memfit.measure.live_objects import things_in
 
 _WITH_CALLBACKS = ("fit", "evaluate", "predict")
+# Classes that are watched once their module is loaded: module, class, method, kind of thing.
+_FIGURES = ("matplotlib.figure", "Figure", "__init__", "figure")
 
 
 def install(module_name: str) -> None:
     """Hooks into `module_name`, which has just been loaded."""
-    if session.is_script():
-        _record_from_now_on()
+    if module_name in BACKEND_NAMES or module_name == "keras":
+        if session.is_script():
+            _record_from_now_on()
+        _hook_python()
     if module_name == "keras":
         _hook_keras(sys.modules["keras"])
-    else:
+    elif module_name in BACKEND_NAMES:
         _hook_backend(module_name)
+    else:
+        _hook_maker(*_FIGURES)
 
 
 @harmless
@@ -32,7 +41,31 @@ def _record_from_now_on() -> None:
 
 @harmless
 def _hook_backend(name: str) -> None:
-    get_backend(name).count_calls(session.count_call)
+    get_backend(name).watch(session.observer)
+
+
+@harmless
+def _hook_maker(module_name: str, class_name: str, method: str, kind: str) -> None:
+    owner = getattr(sys.modules[module_name], class_name)
+    tell_after(owner, method, functools.partial(session.observed.made, kind))
+
+
+@functools.cache
+@harmless
+def _hook_python() -> None:
+    """Threads, processes and the collector: what the script does with Python itself."""
+    _hook_maker("threading", "Thread", "start", "thread")
+    _hook_maker("multiprocessing.process", "BaseProcess", "start", "process")
+    if _FIGURES[0] in sys.modules:
+        _hook_maker(*_FIGURES)
+    collect = gc.collect
+
+    @functools.wraps(collect)
+    def collect_and_count(*args: Any, **kwargs: Any) -> int:
+        session.observed.called("gc.collect")
+        return collect(*args, **kwargs)
+
+    gc.collect = collect_and_count
 
 
 @harmless
@@ -41,12 +74,37 @@ def _hook_keras(keras: Any) -> None:
         _replace(keras.Model, name, _with_monitor)
     _replace(keras.Model, "train_on_batch", _counting(_count_batch))
     _replace(keras.optimizers.Optimizer, "apply", _counting(session.count_update))
+    observed = session.observed
+    for public_class, kind in (
+        (keras.Model, "model"),
+        (keras.optimizers.Optimizer, "optimizer"),
+        (keras.utils.PyDataset, "dataset"),
+    ):
+        owner = _owner(public_class, "__init__", {"Model": "Trainer"}.get(public_class.__name__))
+        tell_after(owner, "__init__", functools.partial(observed.made, kind))
+    tell_after(
+        _owner(keras.Model, "compile"), "compile", functools.partial(observed.made, "compilation")
+    )
+    clear = keras.utils.clear_session
+    for place in (keras.utils, keras.backend):
+        place.clear_session = _counting(lambda: observed.called("clear_session"))(clear)
+    adapters = sys.modules["keras.src.trainers.data_adapters.py_dataset_adapter"]
+    tell_after(adapters.PyDatasetEnqueuer, "__init__", note_enqueuer)
 
 
 def _replace(public_class: type, name: str, make: Callable[[Any], Any]) -> None:
     """Replaces a method in the class that defines it, so that every subclass has it."""
-    owner = next(base for base in public_class.__mro__ if name in vars(base))
+    owner = _owner(public_class, name)
     setattr(owner, name, make(vars(owner)[name]))
+
+
+def _owner(public_class: type, name: str, base_name: str | None = None) -> type:
+    """The class that defines a method, the first of that name where one is given."""
+    return next(
+        base
+        for base in public_class.__mro__
+        if name in vars(base) and base_name in (None, base.__name__)
+    )
 
 
 def _counting(count: Callable[[], None]) -> Callable[[Any], Any]:
@@ -76,6 +134,8 @@ def _with_monitor(original: Any) -> Any:
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if phase == "fit":
+            _note_data(args, kwargs)
         added = _add_monitor(args, kwargs, position)
         if added is None:
             return original(self, *args, **kwargs)
@@ -87,6 +147,18 @@ def _with_monitor(original: Any) -> Any:
             raise
 
     return call
+
+
+@harmless
+def _note_data(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Arrays that are given whole: Keras copies them for some backends."""
+    given = [*args[:2], kwargs.get("x"), kwargs.get("y")]
+    size_bytes = sum(
+        thing.size_bytes for one in given for thing in things_in(one) if thing.kind == "array"
+    )
+    name = active_backend_name()
+    copies = name is not None and get_backend(name).FIT_COPIES_ARRAYS
+    session.observed.loaded("fit", size_bytes, size_bytes if copies else 0)
 
 
 @harmless

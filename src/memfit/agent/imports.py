@@ -9,7 +9,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-WATCHED = ("keras", "tensorflow", "jax", "torch")
+FRAMEWORKS = ("keras", "tensorflow", "jax", "torch")
+WATCHED = (*FRAMEWORKS, "matplotlib.figure")
 
 
 class _Finder:
@@ -67,6 +68,8 @@ def _call_after_loading(spec: ModuleSpec, name: str) -> None:
 
 
 def _loaded(name: str) -> None:
+    if name not in FRAMEWORKS and "memfit.agent.hooks" not in sys.modules:
+        return  # nothing is recorded before a framework is there; it is hooked then
     with contextlib.suppress(Exception):  # the monitor never harms the training
         from memfit.agent import hooks
 

@@ -15,6 +15,7 @@ import memfit
 from memfit.agent import guard
 from memfit.agent.examiner import Examiner
 from memfit.agent.guard import harmless
+from memfit.agent.observed import Observed
 from memfit.agent.phases import Phases
 from memfit.agent.software import read_software
 from memfit.agent.suspicion import Suspicion
@@ -23,6 +24,7 @@ from memfit.measure.allocator import AllocatorMemory, read_allocator
 from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
 from memfit.measure.settings import read_settings
+from memfit.measure.user_code import as_typed, find_running, statement_at
 from memfit.record.entries import FORMAT, End, Header, Progress, Sample, Trouble
 from memfit.record.pace import sample_every_s
 from memfit.record.runs import create_file
@@ -78,13 +80,16 @@ class Recorder:
     Args:
         run: Folder of the run.
         counters: What the hooks count.
+        observed: What the hooks have seen, by line of the person's code.
         is_alone: Whether no supervisor watches; then child processes are read here too.
 
     Raises:
         OSError: If nothing can be written there.
     """
 
-    def __init__(self, run: Path, counters: Counters, *, is_alone: bool) -> None:
+    def __init__(
+        self, run: Path, counters: Counters, observed: Observed | None = None, *, is_alone: bool
+    ) -> None:
         self.run = run
         self.counters = counters
         self._is_alone = is_alone
@@ -92,7 +97,7 @@ class Recorder:
         self._lock = threading.RLock()
         self._is_closing = threading.Event()
         self._phases = Phases(self._writer.append)
-        self._examiner = Examiner(self._writer.append)
+        self._examiner = Examiner(self._writer.append, observed)
         self._suspicion = Suspicion()
         self._last_sample: Sample | None = None
         self._sampled_s = self._allocator_read_s = float("-inf")
@@ -167,6 +172,7 @@ class Recorder:
                 devices=_read_devices(),
                 progress=self.counters.freeze(),
                 probe_s=round(self._probe_s, 6),
+                at=_running_line(),
             )
             self._writer.append(sample)
             if self.counters.has_begun:
@@ -189,8 +195,12 @@ class Recorder:
     def examine(self) -> None:
         """Looks for what grows and who holds it, if that is worth its price now."""
         with self._probing():
-            if self._examiner.is_due(is_suspicious=self._suspicion.is_raised):
+            is_suspicious = self._suspicion.is_raised
+            if self._examiner.is_due(is_suspicious=is_suspicious):
                 self._examiner.examine()
+            self._examiner.go_further(
+                is_suspicious=is_suspicious, risen_bytes=self._suspicion.risen_bytes
+            )
 
     def close(self) -> None:
         """Writes the end of this process's recording."""
@@ -199,6 +209,7 @@ class Recorder:
         self._is_closing.set()
         atexit.unregister(self.close)
         harmless(self.sample)()
+        harmless(self._examiner.close)()
         with self._lock:
             self._phases.end_all()
             self._writer.append(End(time.monotonic(), round(self._probe_s, 6)))
@@ -240,6 +251,16 @@ def _read_devices() -> tuple[DeviceMemory, ...]:
         return get_backend(name).read_devices() if name is not None else ()
     except AttributeError:  # the script is importing it at this moment
         return ()
+
+
+def _running_line() -> str | None:
+    """The line of the person's code that the main thread is in."""
+    thread = threading.main_thread().ident
+    line = find_running(sys._current_frames().get(thread or 0))
+    if line is None:
+        return None
+    statement = statement_at(*line)
+    return f"{as_typed(line[0])}:{statement.line if statement else line[1]}"
 
 
 def _header() -> Header:

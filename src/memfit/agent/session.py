@@ -3,10 +3,12 @@
 import os
 
 from memfit.agent.guard import harmless
+from memfit.agent.observed import Observed
 from memfit.agent.recorder import Counters, Recorder
 from memfit.record.handover import Handover
 
 counters = Counters()
+observed = Observed()
 _recorder: Recorder | None = None
 _is_tried = False
 
@@ -18,7 +20,7 @@ def get_recorder() -> Recorder | None:
         _is_tried = True
         handover = Handover.from_environment()
         if handover is not None:
-            _recorder = Recorder(handover.run, counters, is_alone=False)
+            _recorder = Recorder(handover.run, counters, observed, is_alone=False)
             if hasattr(os, "register_at_fork"):  # there is no fork on Windows
                 os.register_at_fork(after_in_child=_forget)
     return _recorder
@@ -51,6 +53,18 @@ def count_update() -> None:
 
 
 _begin = harmless(get_recorder)
+
+
+class Observer:
+    """Takes what the frameworks tell: steps go to the counters, the rest is kept by line."""
+
+    stepped = staticmethod(count_call)
+    made = staticmethod(observed.made)
+    compiled = staticmethod(observed.compiled)
+    loaded = staticmethod(observed.loaded)
+
+
+observer = Observer()
 
 
 def _forget() -> None:

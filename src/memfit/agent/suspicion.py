@@ -31,3 +31,8 @@ class Suspicion:
         half_way_s = (self._times_s[0] + self._times_s[-1]) / 2
         then = max(bisect.bisect_right(self._times_s, half_way_s) - 1, 0)
         return self._held_bytes[-1] - self._held_bytes[then] >= _LEAST_RISE_BYTES
+
+    @property
+    def risen_bytes(self) -> int:
+        """By how much memory has risen since the first reading."""
+        return self._held_bytes[-1] - self._held_bytes[0] if self._held_bytes else 0

@@ -4,14 +4,17 @@ Inside a training an adapter never imports its framework: it is used only once t
 done so, and nothing it does may initialise a device that the script has not initialised.
 """
 
+import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol, cast
 
+_MOST_ARGUMENTS = 64
+_DEEPEST_ARGUMENT = 4
 BACKEND_NAMES = ("tensorflow", "jax", "torch")
 
 
@@ -53,26 +56,81 @@ class LiveObject:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledFunction:
-    """A function that a framework traced or compiled.
+class Compilation:
+    """One trace or compilation of a function.
 
     Attributes:
-        name: Its name.
+        compiler: `"tf.function"`, `"XLA"`, `"jax.jit"` or `"torch.compile"`.
+        name: Name of the function.
         file: Where it is written.
         line: The line there.
-        traces: How often it was traced or compiled.
-        signatures: What some of these were made for, the newest last.
+        function_id: The same for compilations of one function.
+        arguments: What it was compiled for, argument by argument.
     """
 
+    compiler: str
     name: str
-    file: str | None
-    line: int | None
-    traces: int
-    signatures: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    function_id: int = 0
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DataStage:
+    """A stage of a data pipeline that keeps elements.
+
+    Attributes:
+        kind: `"shuffle"`, `"cache"`, `"prefetch"` or `"queue"`.
+        maker: The object that the person's code made for it; its line is looked up by this.
+        held_bytes: What it holds.
+        full_bytes: What it will hold when full, where that can be told.
+        length: Its elements when full; `None` for a cache.
+        of_batches: Whether its elements are batches.
+        after_repeat: Whether what it reads never ends.
+    """
+
+    kind: str
+    maker: object
+    held_bytes: int
+    full_bytes: int | None = None
+    length: int | None = None
+    of_batches: bool = False
+    after_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many things of each kind there are, and their bytes where these can be told."""
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+class Observer(Protocol):
+    """Is told what happens in a framework, in the thread and below the line that causes it."""
+
+    def stepped(self) -> None:
+        """A compiled function or an optimizer step is called."""
+
+    def made(self, kind: str, thing: object) -> None:
+        """The script made `thing`."""
+
+    def compiled(self, compilation: Compilation) -> None:
+        """A function is traced or compiled."""
+
+    def loaded(self, by: str, size_bytes: int, copied_bytes: int) -> None:
+        """The script hands over data whole."""
 
 
 class Backend(Protocol):
-    """What memfit needs of a framework. Modules of this package have this shape."""
+    """What memfit needs of a framework. Modules of this package have this shape.
+
+    Attributes:
+        FIT_COPIES_ARRAYS: Whether Keras's `fit` copies whole arrays for this framework.
+    """
+
+    FIT_COPIES_ARRAYS: bool
 
     def read_devices(self) -> tuple[DeviceMemory, ...]:
         """Returns the devices in use; none before the script has used one."""
@@ -83,11 +141,26 @@ class Backend(Protocol):
     def describe(self, value: Any) -> LiveObject | None:
         """Returns what `value`, an object of this framework, is; `None` if nothing known."""
 
-    def compiled_functions(self) -> list[CompiledFunction]:
-        """Returns the functions that are alive and were made since `count_calls`."""
+    def graph_length(self, value: Any) -> int:
+        """Returns how many steps the record behind a tensor has; 0 where tensors keep none."""
 
-    def count_calls(self, on_call: Callable[[], None]) -> None:
-        """Has `on_call` called at each call of a compiled function or optimizer step."""
+    def graph_size_bytes(self, values: Sequence[Any]) -> int:
+        """Returns the bytes that these records keep together, apart from parameters."""
+
+    def watch(self, observer: Observer) -> None:
+        """Tells `observer` from now on. Called once, after the framework was loaded."""
+
+    def count(self) -> Counted:
+        """Returns what the framework keeps in its own registries."""
+
+    def watch_scalars(self, tell: Callable[[float], None]) -> Callable[[], None]:
+        """Has `tell` called with each Python number that becomes a tensor, until the result is.
+
+        Costs time at every operation: for a short window only.
+        """
+
+    def read_stages(self) -> list[DataStage]:
+        """Returns the stages of running data pipelines that keep elements."""
 
 
 def get_backend(name: str) -> Backend:
@@ -101,6 +174,55 @@ def written_at(function: Any) -> tuple[str, str | None, int | None]:
     code = getattr(function, "__code__", None)
     name = getattr(function, "__name__", type(function).__name__)
     return name, getattr(code, "co_filename", None), getattr(code, "co_firstlineno", None)
+
+
+def describe_arguments(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, str]:
+    """Returns each argument in words: type and shape of arrays, the value of anything else."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    given = [
+        (names[at] if at < len(names) else f"argument {at + 1}", one) for at, one in enumerate(args)
+    ]
+    described: dict[str, str] = {}
+    for name, value in [*given, *kwargs.items()]:
+        _describe_argument(name, value, described, 0)
+    return described
+
+
+def _describe_argument(name: str, value: Any, into: dict[str, str], depth: int) -> None:
+    if len(into) >= _MOST_ARGUMENTS:
+        return
+    kind = type(value)
+    if issubclass(kind, Mapping) and depth < _DEEPEST_ARGUMENT:
+        for key, inner in list(value.items()):
+            _describe_argument(f"{name}[{key!r}]", inner, into, depth + 1)
+    elif issubclass(kind, list | tuple) and depth < _DEEPEST_ARGUMENT:
+        for at, inner in enumerate(value):
+            _describe_argument(f"{name}[{at}]", inner, into, depth + 1)
+    elif hasattr(kind, "shape") and hasattr(kind, "dtype"):
+        dtype = getattr(value.dtype, "name", None) or str(value.dtype).removeprefix("torch.")
+        into[name] = f"{dtype} {tuple(value.shape)}"
+    elif callable(value):
+        into[name] = f"{getattr(value, '__name__', kind.__name__)} (object {id(value):#x})"
+    elif issubclass(kind, int | float | str | bool | type(None)):
+        into[name] = f"{value!r:.60} (Python {kind.__name__})"
+    else:
+        into[name] = f"{kind.__name__} (object {id(value):#x})"
+
+
+def tell_after(owner: Any, method: str, tell: Callable[[Any], None]) -> None:
+    """Has `tell` called with the object after each call of `method` on it."""
+    original = vars(owner)[method]
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        tell(self)
+        return result
+
+    setattr(owner, method, call)
 
 
 def kind_by_class(kinds: Mapping[str, str], value: object) -> str | None:

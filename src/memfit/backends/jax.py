@@ -2,12 +2,24 @@
 
 import functools
 import sys
-import weakref
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from memfit.backends import CompiledFunction, DeviceMemory, LiveObject, written_at
+from memfit.backends import (
+    Compilation,
+    Counted,
+    DataStage,
+    DeviceMemory,
+    LiveObject,
+    Observer,
+    describe_arguments,
+    written_at,
+)
+
+FIT_COPIES_ARRAYS = False
+_COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:
@@ -38,8 +50,18 @@ def describe(value: Any) -> LiveObject | None:
     return LiveObject("tensor", value.nbytes, id(value), f"{value.dtype} {value.shape}")
 
 
-def count_calls(on_call: Callable[[], None]) -> None:
-    """Counts calls of functions that are jitted from now on.
+def graph_length(value: Any) -> int:
+    """Returns 0: a tensor keeps no record of how it was computed."""
+    return 0
+
+
+def graph_size_bytes(values: Sequence[Any]) -> int:
+    """Returns 0, for the same reason."""
+    return 0
+
+
+def watch(observer: Observer) -> None:
+    """Tells of calls of functions that are jitted from now on, and of every compilation.
 
     JAX runs a jitted function in C++ with no hook, so `jax.jit` is replaced by one that
     returns the same function in a thin wrapper.
@@ -51,28 +73,56 @@ def count_calls(on_call: Callable[[], None]) -> None:
     def jit(*args: Any, **kwargs: Any) -> Any:
         compiled = original(*args, **kwargs)
         if type(compiled).__name__ == "PjitFunction":
-            return CountedFunction(compiled, on_call)
+            return CountedFunction(compiled, observer)
         if callable(compiled):  # jax.jit(static_argnums=...) gives a decorator
 
             def decorate(function: Any) -> Any:
-                return CountedFunction(compiled(function), on_call)
+                return CountedFunction(compiled(function), observer)
 
             return decorate
         return compiled
 
     jax.jit = jit
 
+    def on_event(event: str, _seconds: float, **details: Any) -> None:
+        if event == _COMPILE_EVENT:
+            observer.compiled(_compilation(str(details.get("fun_name", ""))))
 
-def compiled_functions() -> list[CompiledFunction]:
-    """Returns the jitted functions that are alive, with how many versions each has compiled."""
-    return [
-        CompiledFunction(*written_at(function.__wrapped__), function._cache_size())
-        for function in list(_functions)
-    ]
+    jax.monitoring.register_event_duration_secs_listener(on_event)
 
 
-# Weakly: a function that the script drops must go.
-_functions: "weakref.WeakSet[CountedFunction]" = weakref.WeakSet()
+def count() -> Counted:
+    """Counts the arrays that are alive, by whomever they are held."""
+    jax = sys.modules.get("jax")
+    if jax is None or not _is_initialized():
+        return Counted()
+    arrays = jax.live_arrays()
+    return Counted({"tensors": len(arrays)}, {"tensors": sum(one.nbytes for one in arrays)})
+
+
+def watch_scalars(tell: Callable[[float], None]) -> Callable[[], None]:
+    """Does nothing: numbers are not kept."""
+    return lambda: None
+
+
+def read_stages() -> list[DataStage]:
+    """Returns nothing: JAX has no data pipelines of its own."""
+    return []
+
+
+def _compilation(told_name: str) -> Compilation:
+    name = told_name.removeprefix("jit(").removesuffix(")")
+    call = getattr(_calls, "current", None)
+    if call is None or getattr(call[0], "__name__", "") != name:
+        return Compilation("jax.jit", name)
+    function, args, kwargs = call
+    written = written_at(function.__wrapped__)
+    arguments = describe_arguments(function.__wrapped__, args, kwargs)
+    return Compilation("jax.jit", *written, id(function), arguments)
+
+
+# The call of a jitted function that each thread is in: a compilation happens during it.
+_calls = threading.local()
 
 
 class CountedFunction:
@@ -80,13 +130,13 @@ class CountedFunction:
 
     Args:
         compiled: What `jax.jit` returned.
-        on_call: Called before each call.
+        observer: Is told of this function and of its calls.
     """
 
-    def __init__(self, compiled: Any, on_call: Callable[[], None]) -> None:
+    def __init__(self, compiled: Any, observer: Observer) -> None:
         self._compiled = compiled
-        self._on_call = on_call
-        _functions.add(self)
+        self._observer = observer
+        observer.made("function", self)
         self.__wrapped__ = compiled.__wrapped__
         self.__name__ = getattr(compiled, "__name__", "<jitted>")
         self.__qualname__ = getattr(compiled, "__qualname__", self.__name__)
@@ -95,8 +145,13 @@ class CountedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""
-        self._on_call()
-        return self._compiled(*args, **kwargs)
+        self._observer.stepped()
+        outer = getattr(_calls, "current", None)
+        _calls.current = (self, args, kwargs)
+        try:
+            return self._compiled(*args, **kwargs)
+        finally:
+            _calls.current = outer
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Binds to an instance, so that a jitted method stays a method."""

@@ -1,21 +1,30 @@
-"""TensorFlow: devices through `get_memory_info`, steps through `tf.function` calls."""
+"""TensorFlow: devices through `get_memory_info`, steps and traces through `tf.function` calls."""
 
 import functools
 import sys
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memfit.backends import (
-    CompiledFunction,
+    Compilation,
+    Counted,
+    DataStage,
     DeviceMemory,
     LiveObject,
+    Observer,
+    describe_arguments,
     kind_by_class,
+    tell_after,
     written_at,
 )
+from memfit.backends import tensorflow_data as data
 
-# Weakly: a function that the script drops must go.
-_functions: "weakref.WeakSet[Any]" = weakref.WeakSet()
+FIT_COPIES_ARRAYS = True
+# A tape is open for one step; one that is open longer records a whole loop.
+_LONG_S = 1.5
+_tapes: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
 _KINDS = {
     "EagerTensor": "tensor",
     "BaseResourceVariable": "variable",
@@ -56,54 +65,118 @@ def describe(value: Any) -> LiveObject | None:
     kind = kind_by_class(_KINDS, value)
     if kind not in ("tensor", "variable"):
         return LiveObject(kind, 0, id(value), type(value).__name__) if kind else None
-    size_bytes = (value.shape.num_elements() or 0) * value.dtype.size
+    elements = value.shape.num_elements()
+    if elements is None and kind == "variable":  # one that may change its shape
+        elements = int(sys.modules["tensorflow"].size(value))
+    size_bytes = (elements or 0) * value.dtype.size
     return LiveObject(kind, size_bytes, id(value), f"{value.dtype.name} {tuple(value.shape)}")
 
 
-def count_calls(on_call: Callable[[], None]) -> None:
-    """Counts calls of every `tf.function`, those made earlier included."""
-    function_class: Any = type(sys.modules["tensorflow"].function(lambda: None))
+def graph_length(value: Any) -> int:
+    """Returns 0: a tensor keeps no record of how it was computed."""
+    return 0
+
+
+def graph_size_bytes(values: Sequence[Any]) -> int:
+    """Returns 0, for the same reason."""
+    return 0
+
+
+def watch(observer: Observer) -> None:
+    """Tells of calls and traces of every `tf.function`, and of what the script makes."""
+    tf = sys.modules["tensorflow"]
+    _watch_functions(type(tf.function(lambda: None)), observer)
+    tell_after(tf.GradientTape, "_push_tape", lambda tape: _note_tape(tape, observer))
+    writer_class = sys.modules["tensorflow.python.ops.summary_ops_v2"]._ResourceSummaryWriter
+    tell_after(writer_class, "__init__", lambda writer: observer.made("writer", writer))
+    data.watch(observer)
+
+
+def count() -> Counted:
+    """Counts what TensorFlow keeps for itself: nothing in the script names these."""
+    ops = sys.modules.get("tensorflow.python.framework.ops")
+    if ops is None:
+        return Counted()
+    graph = ops._default_graph_stack._global_default_graph
+    numbers = {
+        "gradient_registry": len(ops.gradient_registry._registry),
+        "py_functions": len(getattr(graph, "_py_funcs_used_in_graph", ())),
+        "long_tapes": sum(1 for tape, since_s in list(_tapes.items()) if _is_long(tape, since_s)),
+    }
+    return Counted(numbers)
+
+
+def watch_scalars(tell: Callable[[float], None]) -> Callable[[], None]:
+    """Tells of Python numbers in eager operations: TensorFlow keeps a tensor of each for good."""
+    module: Any = sys.modules["tensorflow.python.framework.constant_op"]
+    original = module.convert_to_eager_tensor
+
+    @functools.wraps(original)
+    def convert_and_tell(value: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(value) is float:
+            tell(value)
+        return original(value, *args, **kwargs)
+
+    module.convert_to_eager_tensor = convert_and_tell
+
+    def stop() -> None:
+        module.convert_to_eager_tensor = original
+
+    return stop
+
+
+def read_stages() -> list[DataStage]:
+    """Returns the stages of running `tf.data` pipelines that keep elements."""
+    return data.read_stages()
+
+
+def _watch_functions(function_class: Any, observer: Observer) -> None:
     original = function_class.__call__
 
     @functools.wraps(original)
-    def call_and_count(self: Any, *args: Any, **kwargs: Any) -> Any:
-        on_call()
-        return original(self, *args, **kwargs)
+    def call_and_tell(self: Any, *args: Any, **kwargs: Any) -> Any:
+        observer.stepped()
+        before = len(self._function_cache)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if len(self._function_cache) > before:
+                observer.compiled(_compilation("tf.function", self, args, kwargs))
+            elif self._jit_compile:
+                _tell_new_shapes(self, args, kwargs, observer)
 
-    function_class.__call__ = call_and_count
-    _remember_new(function_class)
-
-
-def compiled_functions() -> list[CompiledFunction]:
-    """Returns the `tf.function`s that are alive, with how often each was traced."""
-    return [
-        CompiledFunction(
-            *written_at(function.python_function),
-            function.experimental_get_tracing_count(),
-            _signatures(function),
-        )
-        for function in list(_functions)
-    ]
+    function_class.__call__ = call_and_tell
+    tell_after(function_class, "__init__", lambda function: observer.made("function", function))
 
 
-def _remember_new(function_class: Any) -> None:
-    original = function_class.__init__
-
-    @functools.wraps(original)
-    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        _functions.add(self)
-
-    function_class.__init__ = initialise
+def _compilation(compiler: str, function: Any, args: Any, kwargs: Any) -> Compilation:
+    name, file, line = written_at(function.python_function)
+    arguments = describe_arguments(function.python_function, args, kwargs)
+    return Compilation(compiler, name, file, line, id(function), arguments)
 
 
-def _signatures(function: Any) -> tuple[str, ...]:
-    """The arguments of the last two traces, as TensorFlow prints them."""
-    try:
-        traced = function._list_all_concrete_functions()[-2:]
-        return tuple(str(one.structured_input_signature[0])[:200] for one in traced)
-    except (AttributeError, RuntimeError, ValueError):
-        return ()
+_shapes: "weakref.WeakKeyDictionary[Any, set[Any]]" = weakref.WeakKeyDictionary()
+
+
+def _tell_new_shapes(function: Any, args: Any, kwargs: Any, observer: Observer) -> None:
+    """XLA compiles for every shape, also where one trace serves all of them."""
+    shapes = tuple(
+        tuple(one.shape) for one in (*args, *kwargs.values()) if kind_by_class(_KINDS, one)
+    )
+    seen = _shapes.setdefault(function, set())
+    if shapes not in seen:
+        seen.add(shapes)
+        if len(seen) > 1:
+            observer.compiled(_compilation("XLA", function, args, kwargs))
+
+
+def _note_tape(tape: Any, observer: Observer) -> None:
+    _tapes[tape] = time.monotonic()
+    observer.made("tape", tape)
+
+
+def _is_long(tape: Any, since_s: float) -> bool:
+    return bool(tape._recording) and time.monotonic() - since_s > _LONG_S
 
 
 def _is_initialized() -> bool:

@@ -1,10 +1,24 @@
 """PyTorch: devices through `torch.cuda`, steps through its optimizers' hook."""
 
+import functools
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from memfit.backends import CompiledFunction, DeviceMemory, LiveObject
+from memfit.backends import (
+    Compilation,
+    Counted,
+    DataStage,
+    DeviceMemory,
+    LiveObject,
+    Observer,
+    tell_after,
+)
+
+FIT_COPIES_ARRAYS = False
+_MOST_NODES = 20_000
+_MOST_NODES_OPENED = 200
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:
@@ -35,16 +49,106 @@ def describe(value: Any) -> LiveObject | None:
     return LiveObject(kind, storage.nbytes(), storage.data_ptr(), text)
 
 
-def count_calls(on_call: Callable[[], None]) -> None:
-    """Counts steps of every `torch.optim` optimizer; Keras's own are counted by the agent."""
-    from torch.optim.optimizer import register_optimizer_step_post_hook
-
-    register_optimizer_step_post_hook(lambda *_args: on_call())
+def graph_length(value: Any) -> int:
+    """Returns how many steps the record behind a tensor has, up to a bound."""
+    return sum(1 for _ in _nodes([value], _MOST_NODES))
 
 
-def compiled_functions() -> list[CompiledFunction]:
-    """Returns nothing yet: torch keeps its compiled versions in C++, by code object."""
+def graph_size_bytes(values: Sequence[Any]) -> int:
+    """Returns the bytes that these records keep together, apart from parameters."""
+    torch: Any = sys.modules["torch"]
+    sizes: dict[int, int] = {}
+    opened = list(_nodes(values, _MOST_NODES_OPENED))
+    for node in opened:
+        for tensor in _saved(node):
+            if isinstance(tensor, torch.Tensor) and not isinstance(tensor, torch.nn.Parameter):
+                storage = tensor.untyped_storage()
+                sizes[storage.data_ptr()] = storage.nbytes()
+    # Where there are more steps than were opened, the others are taken to be like these.
+    length = sum(1 for _ in _nodes(values, _MOST_NODES))
+    return round(sum(sizes.values()) * length / max(len(opened), 1))
+
+
+def _nodes(values: Sequence[Any], most: int) -> Iterator[Any]:
+    pending = deque(value.grad_fn for value in values if value.grad_fn is not None)
+    seen: set[Any] = set()
+    while pending and len(seen) < most:
+        node = pending.popleft()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        pending.extend(inner for inner, _ in node.next_functions if inner is not None)
+
+
+def _saved(node: Any) -> Iterator[Any]:
+    for name in dir(node):
+        if name.startswith("_saved_"):
+            try:
+                yield getattr(node, name)
+            except RuntimeError:  # given back after `backward`
+                return
+
+
+def watch(observer: Observer) -> None:
+    """Tells of steps of every `torch.optim` optimizer, of compilations, and of what is made.
+
+    Keras's own optimizers are watched by the agent.
+    """
+    torch: Any = sys.modules["torch"]
+    optimizers = sys.modules["torch.optim.optimizer"]
+    optimizers.register_optimizer_step_post_hook(lambda *_args: observer.stepped())
+    tell_after(torch.optim.Optimizer, "__init__", lambda one: observer.made("optimizer", one))
+    tell_after(torch.utils.data.DataLoader, "__init__", lambda one: observer.made("loader", one))
+    original = torch.compile
+    is_watched = False
+
+    @functools.wraps(original)
+    def compile_and_tell(*args: Any, **kwargs: Any) -> Any:
+        nonlocal is_watched
+        compiled = original(*args, **kwargs)
+        if not is_watched and "torch._dynamo.callback" in sys.modules:
+            is_watched = True
+            _watch_compiler(observer)
+        return compiled
+
+    torch.compile = compile_and_tell
+
+
+def count() -> Counted:
+    """Returns nothing: torch keeps no registries that grow."""
+    return Counted()
+
+
+def watch_scalars(tell: Callable[[float], None]) -> Callable[[], None]:
+    """Does nothing: numbers are not kept."""
+    return lambda: None
+
+
+def read_stages() -> list[DataStage]:
+    """Returns nothing: a `DataLoader` keeps its batches in worker processes."""
     return []
+
+
+def _watch_compiler(observer: Observer) -> None:
+    """Once, and only when the script compiles: the compiler takes seconds to load."""
+    handler = sys.modules["torch._dynamo.callback"].callback_handler
+    handler.register_end_callback(lambda _told: observer.compiled(_compilation()))
+
+
+def _compilation() -> Compilation:
+    metrics = sys.modules["torch._dynamo.utils"].get_compilation_metrics()
+    if not metrics:
+        return Compilation("torch.compile", "")
+    last = metrics[-1]
+    reason = str(last.recompile_reason or "").partition(": ")[2]
+    return Compilation(
+        "torch.compile",
+        last.co_name or "",
+        last.co_filename,
+        last.co_firstlineno,
+        arguments={"guard": reason} if reason else {},
+    )
 
 
 def _read_device(torch: Any, index: int) -> DeviceMemory:

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 
-from memfit.diagnose.causes.held import find_held
-from memfit.diagnose.causes.retracing import find_retracing
+from memfit.diagnose.attribution import find_causes
+from memfit.diagnose.case import Case
 from memfit.diagnose.finding import Finding
 from memfit.diagnose.growth import Growth, judge_growth
 from memfit.diagnose.killed import find_killed
 from memfit.diagnose.limits import find_near_limit, headroom_bytes, peak_rss_bytes
+from memfit.diagnose.mending import complete
 from memfit.diagnose.phases import Phase, find_phases
 from memfit.diagnose.series import Point, total_series
 from memfit.measure.limits import Limit
+from memfit.record.entries import Called, Hinted, Trial
 from memfit.record.recording import Recording
 
 # Sent by people and schedulers to end a run; none of these is the script's failure.
@@ -46,26 +48,26 @@ class Diagnosis:
     @property
     def has_problem(self) -> bool:
         """Whether memory needs a person's attention."""
-        return self.verdict in ("growing", "near_limit", "killed") or bool(self.findings)
+        is_grave = self.verdict in ("growing", "near_limit", "killed")
+        return is_grave or any(finding.is_problem for finding in self.findings)
 
 
 def diagnose(recording: Recording) -> Diagnosis:
     """Returns the diagnosis of a run, finished or not."""
     points = total_series(recording)
     phases = find_phases(recording.marks, points, recording.end_t_s)
-    judgement = judge_growth(points, phases)
+    judgement = judge_growth(points, phases, _first_trial_t_s(recording))
     growth = judgement.growth
     limit = recording.header.limit if recording.header else None
     grave = (find_killed(recording, points, growth), find_near_limit(recording, points))
-    findings = (
-        *(finding for finding in grave if finding is not None),
-        *find_held(recording.holdings, points, growth),
-        *find_retracing(recording.retraced, growth),
-    )
+    peak_bytes = peak_rss_bytes(recording, points)
+    case = Case(recording, points, phases, growth, peak_bytes, limit.limit_bytes if limit else None)
+    causes = complete(find_causes(case), recording.of(Hinted), recording.of(Called))
+    findings = (*(finding for finding in grave if finding is not None), *causes)
     room_bytes = headroom_bytes(recording, points)
     return Diagnosis(
         verdict=_verdict(recording, findings, judgement.why_unknown, growth),
-        peak_bytes=peak_rss_bytes(recording, points),
+        peak_bytes=peak_bytes,
         limit=limit,
         growth=growth,
         why_unknown=judgement.why_unknown,
@@ -76,6 +78,11 @@ def diagnose(recording: Recording) -> Diagnosis:
         findings=findings,
         points=points,
     )
+
+
+def _first_trial_t_s(recording: Recording) -> float | None:
+    trials = recording.of(Trial)
+    return trials[0].t_s - trials[0].cost_s if trials else None
 
 
 def _verdict(

@@ -16,6 +16,13 @@ class Finding:
         evidence: The figures it rests on.
         file: The person's own file, where known.
         line: The line in it.
+        before: The person's own statement at that line.
+        after: The same statement mended, where it can be written down.
+        growth_bytes: What it adds to memory, where that was measured.
+        share: The part of all growth that this is.
+        is_problem: Whether it needs attention; a note does not.
+        lint: Codes of `memfit lint` that tell of it before anything runs.
+        notes: Further sentences, such as why a remedy in the script does not help.
     """
 
     code: str
@@ -25,3 +32,10 @@ class Finding:
     evidence: Mapping[str, float | int | str | None] = field(default_factory=dict)
     file: str | None = None
     line: int | None = None
+    before: str | None = None
+    after: str | None = None
+    growth_bytes: int | None = None
+    share: float | None = None
+    is_problem: bool = True
+    lint: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

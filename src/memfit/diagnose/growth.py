@@ -17,6 +17,8 @@ _MOST_TIME_WINDOWS = 24
 # What malloc keeps is called growth only when it is much and does not end.
 _RETAINED_WINDOWS = 20
 _RETAINED_SHARE = 0.05
+# A trial after this part of the run leaves too little time to see the growth go on.
+_LATE_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,30 @@ class _Window:
     epochs: int = 0
 
 
-def judge_growth(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
+def judge_growth(
+    points: Sequence[Point], phases: Sequence[Phase], trial_t_s: float | None = None
+) -> Judgement:
     """Returns whether memory grows, or why that cannot be said.
 
     The first epoch is left out: it holds tracing, compilation and the first buffers.
+
+    Args:
+        points: Memory over time.
+        phases: What the training did when.
+        trial_t_s: When memfit last gave memory back itself, if it did. Shortly before the end
+            that would hide what went before, so the time before it is judged on its own.
     """
+    judgement = _judge(points, phases)
+    if judgement.growth is not None or trial_t_s is None or not points:
+        return judgement
+    is_late = trial_t_s > points[0].t_s + _LATE_SHARE * (points[-1].t_s - points[0].t_s)
+    if not is_late:
+        return judgement
+    before = _judge([point for point in points if point.t_s <= trial_t_s], phases)
+    return before if before.growth is not None else judgement
+
+
+def _judge(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
     counter = _choose_counter(points)
     epochs = _epoch_windows(points, phases, counter)[1:]
     windows = epochs if len(epochs) >= MIN_WINDOWS else _time_windows(points, counter)

@@ -57,6 +57,14 @@ def read_allocator() -> AllocatorMemory | None:
     )
 
 
+def trim() -> bool:
+    """Has malloc give free memory back to the kernel; `False` where glibc's is not in use."""
+    if _find_mallinfo2() is None:
+        return False
+    ctypes.CDLL(None).malloc_trim(0)
+    return True
+
+
 @functools.cache
 def malloc_name() -> str | None:
     """Returns which malloc this process uses, such as `"glibc 2.36"` or `"jemalloc"`."""

@@ -9,16 +9,17 @@ garbage collector.
 import functools
 import gc
 import inspect
+import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, FunctionType, ModuleType
+from types import FrameType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
-from memfit.measure.user_code import is_user_class, is_user_file, is_user_module
+from memfit.measure.user_code import is_own_file, is_user_class, is_user_file, is_user_module
 
 _DEEPEST = 7
 _MOST_VISITED = 30_000
@@ -35,13 +36,15 @@ class Owner:
         text: How a person would say it, such as `"outputs of PredictionLogger"`.
         file: The file it is written in.
         name: What stands in the code: a variable, or an attribute with a leading dot.
-        is_item: Whether it is inside a container that has a name itself.
+        is_item: Whether it is inside something that has a name itself.
+        owner_class: The class, if this is an attribute.
     """
 
     text: str
     file: str
     name: str
     is_item: bool = False
+    owner_class: type | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +55,21 @@ class Held:
     value: Any
 
 
-def find_held(most_s: float, *, reads_locals: bool = True) -> Iterator[Held]:
+def find_held(
+    most_s: float, *, reads_locals: bool = True, roots: Iterable[Any] = ()
+) -> Iterator[Held]:
     """Yields every container, and every named value, that the person's names lead to.
 
     Args:
         most_s: Time after which the walk stops, wherever it is.
         reads_locals: Whether to look at the locals of running functions.
+        roots: Objects of the person's own classes, functions and generators that no name may
+            lead to.
     """
     until_s = time.perf_counter() + most_s
     pending: deque[tuple[Any, Owner | None, int]] = deque(_global_roots())
+    pending.extend(_registry_roots())
+    pending.extend((root, None, 0) for root in roots)
     if reads_locals:
         for frame in list(sys._current_frames().values()):
             pending.extend(_local_roots(frame))
@@ -86,10 +95,22 @@ def _global_roots() -> Iterator[tuple[Any, Owner | None, int]]:
                     yield value, Owner(f"{name} ({place})", file, name), 0
 
 
+def _registry_roots() -> Iterator[tuple[Any, Owner | None, int]]:
+    """Registries of the standard library in which things of the script stay: log handlers."""
+    for reference in list(logging._handlerList):  # type: ignore[attr-defined]  # it has no other
+        handler = reference()
+        buffer = getattr(handler, "buffer", None)
+        if isinstance(buffer, list):
+            record = buffer[-1] if buffer else None
+            file = getattr(record, "pathname", "")
+            text = f"buffer of a {type(handler).__name__} in the registry of logging"
+            yield buffer, Owner(text, file, ""), 0
+
+
 def _local_roots(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, int]]:
     while frame is not None:
         code = frame.f_code
-        if code.co_flags & inspect.CO_OPTIMIZED and not code.co_filename.startswith(_own_folder()):
+        if code.co_flags & inspect.CO_OPTIMIZED and not is_own_file(code.co_filename):
             is_mine = is_user_file(code.co_filename)
             for name, value in _read_locals(frame).items():
                 text = f"local {name} of {code.co_name}()"
@@ -121,6 +142,8 @@ def _inside(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None
         return
     elif issubclass(kind, FunctionType):
         yield from _closure(value)
+    elif issubclass(kind, GeneratorType):
+        yield from _suspended(value)
     elif issubclass(kind, type):
         if is_user_class(value):
             yield from _attributes(dict(vars(value)), value, "class ")
@@ -129,8 +152,22 @@ def _inside(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None
         if is_user_class(kind):
             yield from _attributes(attributes, kind, "")
         else:
-            for inner in attributes.values():
-                yield inner, None
+            for name, inner in attributes.items():
+                yield inner, owner and _within(owner, name)
+
+
+def _within(owner: Owner, name: str) -> Owner:
+    """What a library's object keeps for the person: the `queue` inside `waiting`."""
+    return Owner(f"{name} inside {owner.text}", owner.file, owner.name, is_item=True)
+
+
+def _suspended(generator: Any) -> Iterator[tuple[Any, Owner | None]]:
+    """The locals of a generator between two of its values."""
+    frame = generator.gi_frame
+    if frame is not None and not generator.gi_running and is_user_file(frame.f_code.co_filename):
+        for name, value in _read_locals(frame).items():
+            text = f"local {name} of {generator.__name__}()"
+            yield value, Owner(text, frame.f_code.co_filename, name)
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
@@ -166,7 +203,8 @@ def _attributes(
     file = str(getattr(sys.modules.get(kind.__module__), "__file__", ""))
     for name, inner in attributes.items():
         if not name.startswith("__"):
-            yield inner, Owner(f"{name} of {prefix}{kind.__name__}", file, f".{name}")
+            text = f"{name} of {prefix}{kind.__name__}"
+            yield inner, Owner(text, file, f".{name}", owner_class=kind)
 
 
 def _closure(function: FunctionType) -> Iterator[tuple[Any, Owner | None]]:
@@ -199,8 +237,3 @@ def cached_values(wrapper: Any) -> list[Any]:
         return []
     in_turn = [one for one in shown[:at] if not isinstance(one, type)]
     return in_turn[1::2] if in_turn else list(shown[at].values())
-
-
-@functools.cache
-def _own_folder() -> str:
-    return str(Path(__file__).parents[1])

@@ -165,3 +165,23 @@ def _name_of(pid: int) -> str:
         return psutil.Process(pid).name()
     except psutil.Error:
         return "?"
+
+
+def count_files(pid: int) -> int | None:
+    """Returns how many files the process has open; `None` where that cannot be told."""
+    try:
+        return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return None
+
+
+def count_executables(pid: int) -> int | None:
+    """Returns how many pieces of compiled code the process has made for itself.
+
+    A compiler such as XLA keeps each in an executable mapping that belongs to no file.
+    """
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return None
+    return maps.count("r-xp 00000000 00:00 0")

@@ -8,10 +8,13 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 # Calls by which a container grows.
-_ADDING = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
+_ADDING = frozenset(
+    {"add", "append", "appendleft", "extend", "insert", "setdefault", "update", "assign"}
+    | {"put", "put_nowait", "push", "write", "store", "record", "send"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,11 @@ def is_user_file(file: str) -> bool:
     return not file.startswith(("<", *_library_folders()))
 
 
+def is_own_file(file: str) -> bool:
+    """Whether `file` is a part of memfit."""
+    return file.startswith(_own_folder())
+
+
 def as_typed(file: str) -> str:
     """Returns `file` as a person in the working folder would name it."""
     path = Path(file)
@@ -49,7 +57,8 @@ def is_user_module(module: ModuleType | None) -> bool:
 
 def is_user_class(kind: type) -> bool:
     """Whether `kind` is a class that the person wrote."""
-    return is_user_module(sys.modules.get(kind.__module__))
+    module = kind.__module__  # some classes have something else than a name there
+    return isinstance(module, str) and is_user_module(sys.modules.get(module))
 
 
 def find_adding_statement(file: str, name: str) -> Statement | None:
@@ -70,6 +79,76 @@ def find_adding_statement(file: str, name: str) -> Statement | None:
     return Statement(file, statement.lineno, _one_line(ast.unparse(statement)))
 
 
+def find_running(frame: FrameType | None) -> tuple[str, int] | None:
+    """Returns file and line of the person's code that `frame` runs for, the innermost first."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_user_file(file):
+            return file, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def find_caller(frame: FrameType | None) -> FrameType | None:
+    """Returns the innermost frame from `frame` on that is not memfit's own."""
+    while frame is not None and is_own_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+@functools.lru_cache(maxsize=1024)
+def statement_at(file: str, line: int) -> Statement | None:
+    """Returns the innermost statement of `file` that covers `line`.
+
+    Of a compound statement (a loop, a function with decorators) only its first line counts.
+    """
+    tree = _parse(file)
+    covering = [
+        node
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.stmt) and _first_line(node) <= line <= (node.end_lineno or 0)
+    ]
+    if not covering:
+        return None
+    node = max(covering, key=lambda one: (_first_line(one), -(one.end_lineno or 0)))
+    if hasattr(node, "body"):
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        return Statement(file, _first_line(node), lines[_first_line(node) - 1].strip())
+    return Statement(file, _first_line(node), _one_line(ast.unparse(node)))
+
+
+def find_assignment(file: str, name: str) -> Statement | None:
+    """Returns the first statement in `file` that gives `name` its value."""
+    tree = _parse(file)
+    for node in ast.walk(tree) if tree is not None else ():
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets = [node.target]
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            targets = [one.optional_vars for one in node.items if one.optional_vars]
+        flat = [one for target in targets for one in ast.walk(target) if isinstance(one, ast.expr)]
+        if any(_is_named(one, name) and not isinstance(one, ast.Subscript) for one in flat):
+            return statement_at(file, node.lineno)  # type: ignore[attr-defined]  # a statement
+    return None
+
+
+def user_files() -> list[str]:
+    """Returns the files of the person's modules that are loaded."""
+    modules = list(sys.modules.values())
+    return [str(one.__dict__["__file__"]) for one in modules if is_user_module(one)]
+
+
+def find_call(file: str, function: str) -> Statement | None:
+    """Returns the first statement in `file` that calls `function`, such as `"gc.disable"`."""
+    tree = _parse(file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == function:
+            return statement_at(file, node.lineno)
+    return None
+
+
 def find_definition(file: str, name: str) -> Statement | None:
     """Returns where `file` defines the function called `name`, its decorators included."""
     tree = _parse(file)
@@ -78,6 +157,11 @@ def find_definition(file: str, name: str) -> Statement | None:
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             return Statement(file, first, f"def {name}({ast.unparse(node.args)})")
     return None
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 def _collect(node: ast.AST, name: str, depth: int, found: list[tuple[int, ast.stmt]]) -> None:
@@ -138,6 +222,11 @@ def _one_line(text: str) -> str:
 
 
 @functools.cache
+def _own_folder() -> str:
+    return f"{Path(__file__).parents[1]}{os.sep}"
+
+
+@functools.cache
 def _library_folders() -> tuple[str, ...]:
     """Where Python, its packages and memfit are, with links followed and as they stand.
 
@@ -145,7 +234,7 @@ def _library_folders() -> tuple[str, ...]:
     """
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = [
-        str(Path(__file__).parents[1]),
+        _own_folder().rstrip(os.sep),
         *(sysconfig.get_path(name) for name in names),
         *site.getsitepackages(),
         site.getusersitepackages(),

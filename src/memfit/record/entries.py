@@ -98,8 +98,11 @@ class Sample:
         available_bytes: What the machine could still give (only from outside).
         pressure: Waiting for memory on the whole machine (only from outside).
         proportional: PSS and USS of the process and all below it, added up (on request).
+        children_own_bytes: What the processes below share with nobody (only from outside, now
+            and then).
         progress: How far the training is (only from inside).
         probe_s: Time that memfit has spent inside the training so far.
+        at: The line of the person's code that ran, such as `"train.py:41"` (only from inside).
     """
 
     t_s: float
@@ -113,8 +116,10 @@ class Sample:
     available_bytes: int | None = None
     pressure: Pressure | None = None
     proportional: ProportionalMemory | None = None
+    children_own_bytes: int | None = None
     progress: Progress | None = None
     probe_s: float | None = None
+    at: str | None = None
 
     @property
     def children_rss_bytes(self) -> int:
@@ -164,6 +169,7 @@ class Holding:
         file: The file that the owner is written in.
         line: The statement in it that adds to the container, where it was found.
         statement: The source of that statement.
+        is_state: Whether the owner is an attribute of a Keras layer or metric.
     """
 
     t_s: float
@@ -178,22 +184,26 @@ class Holding:
     file: str | None = None
     line: int | None = None
     statement: str | None = None
+    is_state: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Retraced:
-    """A function in the person's code that was traced or compiled again and again.
+    """A function that was traced or compiled again and again at one line.
 
     Attributes:
         t_s: When it was seen.
         since_t_s: When it was seen first, with `traces_before`.
-        name: Its name.
-        file: Where it is written.
+        name: Its name; empty for one that the framework made for itself.
+        file: Where it is called in the person's code.
         line: The line there.
-        traces_before: Traces then, of all functions made at that line.
+        traces_before: Traces then, of all functions of this name called at that line.
         traces: Traces now.
-        functions: How many functions made at that line are alive.
-        signatures: What the newest traces were made for.
+        functions: How many different functions these were.
+        statement: The source of the call.
+        changed: The argument that changed, with two of its values.
+        compiler: `"tf.function"`, `"XLA"`, `"jax.jit"` or `"torch.compile"`.
+        defined_at: Where the function is written, such as `"train.py:12"`.
     """
 
     t_s: float
@@ -204,7 +214,198 @@ class Retraced:
     traces_before: int
     traces: int
     functions: int
-    signatures: tuple[str, ...] = ()
+    statement: str | None = None
+    changed: str = ""
+    compiler: str = ""
+    defined_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look into the training process, with its price and what it counted.
+
+    Attributes:
+        t_s: When.
+        level: `"counts"`, `"names"`, `"census"`, `"trial"` or `"window"`.
+        cost_s: Time that it took of the training.
+        numbers: How many things of each kind are alive.
+        sizes: Bytes that they keep, where that can be told.
+    """
+
+    t_s: float
+    level: str
+    cost_s: float
+    numbers: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Things of one kind that were made at one line of the person's code.
+
+    Attributes:
+        t_s: When they were counted.
+        since_t_s: When they were counted first.
+        thing: `"model"`, `"optimizer"`, `"dataset"`, `"figure"`, `"thread"`, ...
+        made_before: How many had been made then.
+        made: How many have been made by now.
+        alive: How many of these are alive.
+        file: The person's file.
+        line: The line in it.
+        statement: Its source.
+    """
+
+    t_s: float
+    since_t_s: float
+    thing: str
+    made_before: int
+    made: int
+    alive: int
+    file: str
+    line: int
+    statement: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A buffer of a data pipeline.
+
+    Attributes:
+        t_s: When it was read.
+        stage: `"shuffle"`, `"cache"`, `"prefetch"` or `"queue"`.
+        held_bytes: What it holds.
+        full_bytes: What it will hold when it is full, where that can be told.
+        length: Its elements when full; `None` for a cache.
+        of_batches: Whether its elements are batches.
+        after_repeat: Whether what it reads never ends.
+        file: Where the person's code asks for it.
+        line: The line there.
+        statement: Its source.
+    """
+
+    t_s: float
+    stage: str
+    held_bytes: int
+    full_bytes: int | None = None
+    length: int | None = None
+    of_batches: bool = False
+    after_repeat: bool = False
+    file: str | None = None
+    line: int | None = None
+    statement: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Data given whole to the training.
+
+    Attributes:
+        t_s: When.
+        by: `"fit"` or `"from_tensor_slices"`.
+        size_bytes: The data itself.
+        copied_bytes: What the framework copies of it.
+        file: Where the person's code hands it over.
+        line: The line there.
+        statement: Its source.
+    """
+
+    t_s: float
+    by: str
+    size_bytes: int
+    copied_bytes: int
+    file: str | None = None
+    line: int | None = None
+    statement: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A remedy that was tried, and what it gave back.
+
+    Attributes:
+        t_s: When.
+        remedy: `"collect"` (the garbage collector) or `"trim"` (malloc).
+        before_bytes: What the process held before.
+        after_bytes: And after.
+        cost_s: Time that it took.
+        objects: Objects that were freed, for the collector.
+        examples: Classes of some of these, with how many.
+    """
+
+    t_s: float
+    remedy: str
+    before_bytes: int
+    after_bytes: int
+    cost_s: float
+    objects: int = 0
+    examples: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """What one line left in memory during a window in which allocations were traced.
+
+    Attributes:
+        t_s: The end of the window.
+        window_s: Its length.
+        thing: `"tensor"` (by its own bytes) or `"python"` (as tracemalloc counts).
+        growth_bytes: What is left of it at the end of the window.
+        count: How many objects or blocks.
+        file: The person's file.
+        line: The line in it.
+        statement: Its source.
+    """
+
+    t_s: float
+    window_s: float
+    thing: str
+    growth_bytes: int
+    count: int
+    file: str
+    line: int
+    statement: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Calls that bear on memory, at one line of the person's code.
+
+    Attributes:
+        t_s: When they were counted.
+        function: `"gc.disable"`, `"gc.collect"`, `"clear_session"`, ...
+        calls: How many so far.
+        file: The person's file.
+        line: The line in it.
+        statement: Its source.
+    """
+
+    t_s: float
+    function: str
+    calls: int
+    file: str
+    line: int
+    statement: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hinted:
+    """What `memfit lint` says of the script, before it ran.
+
+    Attributes:
+        t_s: When.
+        code: Code of the rule, such as `"MF201"`.
+        cause: The cause that it would have prevented.
+        file: The person's file.
+        line: The line in it.
+        message: One sentence.
+    """
+
+    t_s: float
+    code: str
+    cause: str | None
+    file: str
+    line: int
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,4 +446,6 @@ class Exit:
     machine_oom_kills: int | None = None
 
 
-Entry = Header | Software | Sample | Mark | Holding | Retraced | Trouble | End | Exit
+# What the agent found out about growth, apart from samples and phases.
+Evidence = Holding | Retraced | Look | Made | Buffer | Loaded | Trial | Allocated | Called | Hinted
+Entry = Header | Software | Sample | Mark | Evidence | Trouble | End | Exit

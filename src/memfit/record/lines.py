@@ -8,15 +8,23 @@ import typing
 from typing import Any
 
 from memfit.record.entries import (
+    Allocated,
+    Buffer,
+    Called,
     End,
     Entry,
     Exit,
     Header,
+    Hinted,
     Holding,
+    Loaded,
+    Look,
+    Made,
     Mark,
     Retraced,
     Sample,
     Software,
+    Trial,
     Trouble,
 )
 
@@ -27,6 +35,14 @@ _KINDS: dict[str, type[Entry]] = {
     "mark": Mark,
     "holding": Holding,
     "retraced": Retraced,
+    "look": Look,
+    "made": Made,
+    "buffer": Buffer,
+    "loaded": Loaded,
+    "trial": Trial,
+    "allocated": Allocated,
+    "called": Called,
+    "hinted": Hinted,
     "trouble": Trouble,
     "end": End,
     "exit": Exit,

@@ -8,11 +8,10 @@ from typing import TypeVar
 from memfit.record.entries import (
     FORMAT,
     Entry,
+    Evidence,
     Exit,
     Header,
-    Holding,
     Mark,
-    Retraced,
     Sample,
     Software,
     Trouble,
@@ -63,8 +62,7 @@ class Recording:
         inside: Readings by the agent in the process that trains. That is the script's own
             process, unless the script starts its training in another one.
         marks: Phases of the process that trains.
-        holdings: What was seen to grow in it, and who holds that.
-        retraced: Functions that it traced again and again.
+        evidence: What was found out about growth in it, in the order of time.
         exit: How the script ended; `None` while it runs or if nobody saw it.
         begin_t_s: The first moment that anything was recorded.
         end_t_s: The last moment.
@@ -78,8 +76,7 @@ class Recording:
     outside: tuple[Sample, ...] = ()
     inside: tuple[Sample, ...] = ()
     marks: tuple[Mark, ...] = ()
-    holdings: tuple[Holding, ...] = ()
-    retraced: tuple[Retraced, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     exit: Exit | None = None
     begin_t_s: float = 0.0
     end_t_s: float = 0.0
@@ -99,14 +96,17 @@ class Recording:
             outside=tuple(_of_kind(watcher.entries, Sample)),
             inside=tuple(_of_kind(trainer.entries, Sample)),
             marks=tuple(_of_kind(trainer.entries, Mark)),
-            holdings=tuple(_of_kind(trainer.entries, Holding)),
-            retraced=tuple(_of_kind(trainer.entries, Retraced)),
+            evidence=tuple(entry for entry in entries if isinstance(entry, Evidence)),
             exit=_last(entries, Exit),
             begin_t_s=entries[0].t_s if entries else 0.0,
             end_t_s=entries[-1].t_s if entries else 0.0,
             troubles=tuple(_of_kind(entries, Trouble)),
             notes=tuple(_notes(processes)),
         )
+
+    def of(self, kind: type[EntryType]) -> tuple[EntryType, ...]:
+        """Returns the evidence of one kind, in the order of time."""
+        return tuple(_of_kind(self.evidence, kind))
 
     @property
     def duration_s(self) -> float:

@@ -12,7 +12,13 @@ from memfit.record.recording import Recording
 from memfit.report.chart import Chart, build_chart
 from memfit.report.json import to_plain
 from memfit.report.page.rows import arrange_phases
-from memfit.report.sentences import explain, headline
+from memfit.report.sentences import (
+    explain,
+    headline,
+    place_of,
+    share_of_growth,
+    told_before,
+)
 from memfit.units import format_change, format_duration, format_size
 
 # The kernel's mark is called higher than what was sampled from this share on.
@@ -36,6 +42,8 @@ def render_html(recording: Recording, diagnosis: Diagnosis) -> str:
         headline=headline(recording, diagnosis),
         sentences=explain(recording, diagnosis),
         summary=_summarise(recording),
+        problems=[finding for finding in diagnosis.findings if finding.is_problem],
+        calm=[finding for finding in diagnosis.findings if not finding.is_problem],
         chart=chart,
         unseen_peak_bytes=_find_unseen_peak(diagnosis, chart),
         phases=arrange_phases(diagnosis.phases),
@@ -66,6 +74,9 @@ def _make_environment() -> Environment:
         "evidence": _format_evidence,
         "count_of": _format_count,
         "words": _format_words,
+        "place": place_of,
+        "share": share_of_growth,
+        "told_before": told_before,
     }
     return environment
 

@@ -84,6 +84,13 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "line": finding.line,
         "evidence": dict(finding.evidence),
         "fix": finding.fix,
+        "before": finding.before,
+        "after": finding.after,
+        "growth_bytes": finding.growth_bytes,
+        "share": None if finding.share is None else round(finding.share, 3),
+        "is_problem": finding.is_problem,
+        "lint": list(finding.lint),
+        "notes": list(finding.notes),
     }
 
 

@@ -1,10 +1,13 @@
 """What a diagnosis says in words: the same sentences in the terminal and on the page."""
 
 from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.finding import Finding
 from memfit.diagnose.growth import Growth
 from memfit.diagnose.killed import format_rate
 from memfit.record.recording import Recording
 from memfit.units import format_duration, format_size
+
+_LEAST_SHARE = 0.01
 
 
 def headline(recording: Recording, diagnosis: Diagnosis) -> str:
@@ -37,6 +40,26 @@ def explain(recording: Recording, diagnosis: Diagnosis) -> list[str]:
     elif recording.exit is None:
         sentences.append("Its end was not seen: it still runs, or memfit was ended before it.")
     return sentences
+
+
+def place_of(finding: Finding) -> str | None:
+    """Returns where in the person's code it is, such as `"train.py:14"`."""
+    if finding.file is None:
+        return None
+    return finding.file if finding.line is None else f"{finding.file}:{finding.line}"
+
+
+def share_of_growth(finding: Finding) -> str | None:
+    """Returns how much of all growth it is, where that is known."""
+    if finding.share is None:
+        return None
+    is_little = finding.share < _LEAST_SHARE
+    return f"{'under 1%' if is_little else format(finding.share, '.0%')} of the growth"
+
+
+def told_before(finding: Finding) -> str:
+    """Returns how it could have been known before anything ran."""
+    return f"memfit lint would have told: {', '.join(finding.lint)}"
 
 
 def _how_sure(growth: Growth) -> str:

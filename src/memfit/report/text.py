@@ -14,7 +14,13 @@ from memfit.diagnose.finding import Finding
 from memfit.diagnose.phases import Phase
 from memfit.record.recording import Recording
 from memfit.report.blocks import draw_chart
-from memfit.report.sentences import explain, headline
+from memfit.report.sentences import (
+    explain,
+    headline,
+    place_of,
+    share_of_growth,
+    told_before,
+)
 from memfit.units import format_change, format_duration, format_size
 
 VERDICT_COLOURS = {
@@ -45,7 +51,12 @@ def summarise(recording: Recording, diagnosis: Diagnosis, width: int) -> Rendera
         parts += [Text(), chart]
     if diagnosis.phases:
         parts += [Text(), _phase_table(diagnosis.phases)]
-    parts += [_finding(finding, headline(recording, diagnosis)) for finding in diagnosis.findings]
+    said = headline(recording, diagnosis)
+    parts += [_finding(one, said) for one in diagnosis.findings if one.is_problem]
+    calm = [one for one in diagnosis.findings if not one.is_problem]
+    if calm:
+        parts += [Text(), Text("note", style="dim italic")]
+        parts += [Padding(_calm_finding(one), (min(at, 1), 0, 0, 0)) for at, one in enumerate(calm)]
     parts += [Text(f"note: {note}", style="dim") for note in _notes(recording)]
     return Group(*parts)
 
@@ -53,9 +64,7 @@ def summarise(recording: Recording, diagnosis: Diagnosis, width: int) -> Rendera
 def _title(recording: Recording) -> str:
     header, software = recording.header, recording.software
     command = " ".join(header.command) if header else recording.name
-    # Bytes of a file name that are not UTF-8 come as lone surrogates, which no terminal takes.
-    printable = command.encode("utf-8", "replace").decode()
-    facts = [f"memfit · {printable}", format_duration(recording.duration_s)]
+    facts = [f"memfit · {_printable(command)}", format_duration(recording.duration_s)]
     if software is not None and software.backend is not None:
         known = ("keras", software.backend)
         facts += [
@@ -64,13 +73,55 @@ def _title(recording: Recording) -> str:
     return " · ".join(facts)
 
 
+def _printable(text: str) -> str:
+    """Bytes of a file name that are not UTF-8 come as lone surrogates, which no terminal takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _finding(finding: Finding, said: str) -> RenderableType:
-    where = f" {finding.file}:{finding.line}" if finding.file else ""
-    lines = [Text(f"{finding.code}{where} ({finding.confidence})", style="bold")]
+    lines: list[RenderableType] = [Text(_label(finding), style="bold")]
     if finding.message != said:
-        lines.append(Text(finding.message))
-    lines.append(Text(f"→ {finding.fix}"))
+        lines.append(Text(_printable(finding.message)))
+    lines += [*_change(finding), _marked("→", finding.fix)]
+    lines += [_marked("·", note) for note in finding.notes]
+    if finding.lint:
+        lines.append(Text(told_before(finding), style="dim"))
     return Padding(Group(*lines), (1, 0, 0, 0))
+
+
+def _calm_finding(finding: Finding) -> RenderableType:
+    """A finding that asks for no attention: no bold, no colour."""
+    lines: list[RenderableType] = [Text(_label(finding)), Text(_printable(finding.message))]
+    lines += [_marked(" ", line) for line in (finding.before or "").splitlines()]
+    lines += [_marked("→", finding.fix)] if finding.fix else []
+    return Group(*lines, *(_marked("·", note) for note in finding.notes))
+
+
+def _label(finding: Finding) -> str:
+    share = share_of_growth(finding)
+    place = place_of(finding)
+    where = f" {place}" if place is not None else ""
+    part = f" · {share}" if share is not None else ""
+    return _printable(f"{finding.code}{where} ({finding.confidence}){part}")
+
+
+def _change(finding: Finding) -> list[RenderableType]:
+    """The person's statement, and the same mended, as two lines of a diff."""
+    before = (finding.before or "").splitlines()
+    if finding.after is None:
+        return [_marked(" ", line, "dim") for line in before]
+    after = finding.after.splitlines()
+    removed = [_marked("-", line, "red") for line in before]
+    return [*removed, *(_marked("+", line, "green") for line in after)]
+
+
+def _marked(mark: str, text: str, style: str = "") -> Table:
+    """A text with a sign before it; its further lines are indented as the first is."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, style=style), Text(_printable(text), style=style))
+    return grid
 
 
 def _phase_table(phases: Sequence[Phase]) -> Table:

@@ -54,7 +54,7 @@ def test_growth_is_told_beside_a_graver_verdict():
 def test_a_kill_that_the_control_group_counted_names_kernel_size_limit_and_growth():
     recording = ended(GROWING, signal="SIGKILL", group_oom_kills=1, peak_rss_bytes=740 * MB)
 
-    (finding,) = diagnose(recording).findings
+    finding, *_ = diagnose(recording).findings
 
     assert finding.code == "killed"
     assert finding.confidence == "certain"
@@ -67,7 +67,7 @@ def test_a_kill_that_the_control_group_counted_names_kernel_size_limit_and_growt
 def test_a_kill_that_only_the_machine_counted_is_likely_for_memory():
     recording = ended(STEADY, signal="SIGKILL", group_oom_kills=0, machine_oom_kills=1)
 
-    (finding,) = diagnose(recording).findings
+    finding, *_ = diagnose(recording).findings
 
     assert finding.confidence == "likely"
     assert "on this machine" in finding.message
@@ -76,7 +76,7 @@ def test_a_kill_that_only_the_machine_counted_is_likely_for_memory():
 def test_a_kill_that_the_kernel_did_not_count_came_from_another_process():
     recording = ended(STEADY, signal="SIGKILL", group_oom_kills=0, machine_oom_kills=0)
 
-    (finding,) = diagnose(recording).findings
+    finding, *_ = diagnose(recording).findings
 
     assert "SIGKILL from another process" in finding.message
     assert "who sent it" in finding.fix

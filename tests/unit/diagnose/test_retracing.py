@@ -17,32 +17,35 @@ RETRACED = Retraced(
     traces_before=2,
     traces=203,
     functions=1,
-    signatures=("(TensorSpec(shape=(64, 64)), 201.0)", "(TensorSpec(shape=(64, 64)), 202.0)"),
+    statement="loss = train_step(x, rate)",
+    changed="rate: 201.0 (Python float), then 202.0 (Python float)",
+    compiler="tf.function",
 )
 
 
 def findings(*retraced, recording=GROWING):
-    return diagnose(dataclasses.replace(recording, retraced=retraced)).findings
+    return diagnose(dataclasses.replace(recording, evidence=retraced)).findings
 
 
 def test_a_function_that_was_traced_again_is_named_with_two_of_its_arguments():
     (finding,) = findings(RETRACED)
 
     assert (finding.code, finding.file, finding.line) == ("retracing", "train.py", 8)
-    assert "train_step was traced 201 times more, 203 in all" in finding.message
-    assert finding.evidence["signature_2"].endswith("202.0)")
+    assert "train_step was compiled 201 times more at this line, 203 in all" in finding.message
+    assert "rate: 201.0 (Python float), then 202.0 (Python float)" in finding.message
+    assert finding.before == "loss = train_step(x, rate)"
 
 
 def test_functions_made_again_at_one_line_are_told_from_one_traced_again():
     (finding,) = findings(dataclasses.replace(RETRACED, functions=50, traces=50))
 
-    assert "50 functions train_step were made at one line" in finding.message
+    assert "50 functions train_step were made and compiled at this line" in finding.message
     assert "before the loop" in finding.fix
 
 
 def test_only_the_last_look_counts_and_the_most_traced_comes_first():
     old = dataclasses.replace(RETRACED, t_s=50.0, name="old")
-    less = dataclasses.replace(RETRACED, name="less", traces=10)
+    less = dataclasses.replace(RETRACED, name="less", traces=10, line=9)
 
     assert [one.evidence["function"] for one in findings(old, less, RETRACED)] == [
         "train_step",

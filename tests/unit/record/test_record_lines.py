@@ -54,6 +54,9 @@ def values(hint):
         return st.one_of(st.none(), *map(values, arms))
     if typing.get_origin(hint) is tuple:
         return st.lists(values(hint.__args__[0]), max_size=3).map(tuple)
+    if typing.get_origin(hint) is dict:
+        key, value = typing.get_args(hint)
+        return st.dictionaries(values(key), values(value))
     fields = typing.get_type_hints(hint)
     names = [field.name for field in dataclasses.fields(hint)]
     return st.builds(hint, **{name: values(fields[name]) for name in names})

@@ -189,7 +189,7 @@ class Page(HTMLParser):
 
 
 def test_the_verdict_is_the_first_heading_and_in_the_title():
-    page = Page(render(make_growing()))
+    page = Page(render(make_growing(), findings=()))
 
     assert page.said.startswith("Memory grows by 10.0 MB/epoch. · memfit")
     assert page.said.count("Memory grows by 10.0 MB/epoch.") == 2
@@ -215,6 +215,53 @@ def test_a_finding_shows_where_it_is_and_what_to_do():
     page = Page(render(make_growing(), findings=(finding,)))
 
     assert "held likely It holds. train.py:12 What to do: Let go." in page.said
+
+
+def test_a_finding_shows_its_share_its_statement_mended_its_notes_and_its_hints():
+    finding = make_finding(
+        share=0.83,
+        before="losses.append(loss)",
+        after="losses.append(float(loss))",
+        notes=("gc.collect() did not help.",),
+        lint=("MF201",),
+    )
+
+    page = Page(render(make_growing(), findings=(finding,)))
+
+    assert (
+        "held likely 83% of the growth It holds. - losses.append(loss) "
+        "+ losses.append(float(loss)) What to do: Let go. gc.collect() did not help. "
+        "memfit lint would have told: MF201"
+    ) in page.said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "markup"),
+    [
+        ("gc.disable()", "", "<code><del>- gc.disable()</del>\n</code>"),
+        ("f(tape)", None, "<code>f(tape)</code>"),
+        ("x += y", "x = y", "<code><del>- x += y</del>\n<ins>+ x = y</ins>\n</code>"),
+        (
+            "if x:\n    y()",
+            "if x:\n    z()",
+            "<code><del>- if x:</del>\n<del>-     y()</del>\n"
+            "<ins>+ if x:</ins>\n<ins>+     z()</ins>\n</code>",
+        ),
+    ],
+)
+def test_a_statement_is_a_diff_that_keeps_its_spaces(before, after, markup):
+    text = render(make_growing(), findings=(make_finding(before=before, after=after),))
+
+    assert f'<pre class="change">{markup}</pre>' in text
+
+
+def test_what_is_no_problem_stands_under_a_heading_of_its_own():
+    calm = make_finding(code="mapped", message="Pages came in.", is_problem=False)
+
+    page = Page(render(make_growing(), findings=(calm, make_finding())))
+
+    assert page.said.index("Findings held likely") < page.said.index("Notes mapped likely")
+    assert page.all_of("article") == [{}, {"class": "calm"}]
 
 
 def test_evidence_is_shown_in_the_unit_of_its_name():
@@ -364,8 +411,12 @@ def test_a_phase_that_did_not_end_says_so():
 
 def test_hostile_text_stays_text_everywhere():
     finding = Finding(HOSTILE, HOSTILE, HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, HOSTILE, 1)
+    finding = replace(
+        finding, before=HOSTILE, after=HOSTILE, lint=(HOSTILE,), notes=(HOSTILE,), share=0.5
+    )
+    calm = replace(finding, is_problem=False, after=None)
 
-    page = Page(render(make_hostile(), findings=(finding,)))
+    page = Page(render(make_hostile(), findings=(finding, calm)))
 
     assert not page.all_of("img")
     assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]

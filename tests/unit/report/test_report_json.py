@@ -55,6 +55,20 @@ DIAGNOSIS = Diagnosis(
             file="train.py",
             line=12,
         ),
+        Finding(
+            "held-tensors",
+            "A list grows.",
+            "certain",
+            "Keep the numbers.",
+            file="train.py",
+            line=14,
+            before="losses.append(loss)",
+            after="losses.append(float(loss))",
+            growth_bytes=83_000_000,
+            share=0.83456,
+            lint=("MF201",),
+            notes=("gc.collect() did not help.",),
+        ),
     ),
 )
 DOCUMENTATION = Path(__file__).parents[3] / "docs" / "json.md"
@@ -151,7 +165,7 @@ def test_a_phase_is_timed_from_the_beginning_of_the_run(result):
 
 
 def test_a_finding_is_told_with_its_evidence_and_place(result):
-    assert result["findings"] == [
+    assert result["findings"][:1] == [
         {
             "code": "killed",
             "message": "Killed by the kernel.",
@@ -160,8 +174,29 @@ def test_a_finding_is_told_with_its_evidence_and_place(result):
             "line": 12,
             "evidence": {"group_oom_kills": 1},
             "fix": "Give it more memory.",
+            "before": None,
+            "after": None,
+            "growth_bytes": None,
+            "share": None,
+            "is_problem": True,
+            "lint": [],
+            "notes": [],
         }
     ]
+
+
+def test_a_finding_is_told_with_the_statement_and_how_to_mend_it(result):
+    told = result["findings"][1]
+
+    assert (told["before"], told["after"]) == ("losses.append(loss)", "losses.append(float(loss))")
+    assert (told["growth_bytes"], told["share"]) == (83_000_000, 0.835)
+    assert (told["lint"], told["notes"]) == (["MF201"], ["gc.collect() did not help."])
+
+
+def test_every_field_of_a_finding_is_in_the_documentation(result):
+    text = DOCUMENTATION.read_text()
+
+    assert [name for name in result["findings"][1] if f"`{name}`" not in text] == []
 
 
 def test_the_exit_tells_code_and_signal(result):

@@ -38,6 +38,34 @@ WELL = Exit(60.0, code=0)
 NEAR = Finding("near-limit", "Memory reached 95% of the limit.", "certain", "Raise the limit.")
 
 
+HELD = Finding(
+    "held-tensors",
+    "losses (global of train.py) keeps arrays or tensors: a list that went from 100 to 1,300 "
+    "(EagerTensor of shape (256, 10)), 83.0 MB.",
+    "certain",
+    "Keep only what you need: float(...) of a loss, a mean, or the last few with "
+    "collections.deque(maxlen=...); write the rest to disk.",
+    file="train.py",
+    line=14,
+    before="losses.append(loss)",
+    after="losses.append(float(loss))",
+    growth_bytes=83_000_000,
+    share=0.83,
+    lint=("MF201", "MF203"),
+    notes=(
+        "gc.collect() ran 12 times (train.py:31) and memory grew all the same: what grows here is "
+        "held by a name, not garbage.",
+    ),
+)
+CALM = Finding(
+    "mapped-pages",
+    "Pages of a file that is mapped came into memory; the kernel takes them back when it must.",
+    "certain",
+    "Nothing needs to be done.",
+    is_problem=False,
+)
+
+
 def make_recording(command=("train.py",), ended=WELL, **fields):
     return Recording(
         "20260101-120000-train",
@@ -79,7 +107,7 @@ def test_no_line_is_wider_than_the_terminal(width):
         limit=Limit(2 * 10**9, "cgroup v2"),
         growth=GROWTH,
         phases=(Phase("train_on_batch", 1, 0.0, 3000.0, calls=123_456_789),),
-        findings=(KILLED, NEAR),
+        findings=(KILLED, NEAR, replace(HELD, before="x = " + "y" * 300), CALM),
         points=make_points(300),
     )
 
@@ -239,6 +267,100 @@ def test_a_finding_is_shown_with_its_place_confidence_and_remedy():
 
     lines = [line.rstrip() for line in text.splitlines()]
     assert lines[-3:] == ["leak train.py:12 (likely)", "A list grows.", "→ Empty it."]
+
+
+def lines_of(*findings, width=80, **changes):
+    diagnosis = Diagnosis("growing", growth=GROWTH, findings=findings, **changes)
+    return [line.rstrip() for line in render(make_recording(), diagnosis, width).splitlines()]
+
+
+def test_a_finding_reads_well_in_80_columns():
+    lines = lines_of(HELD)
+
+    assert lines[lines.index("held-tensors train.py:14 (certain) · 83% of the growth") :] == [
+        "held-tensors train.py:14 (certain) · 83% of the growth",
+        "losses (global of train.py) keeps arrays or tensors: a list that went from 100",
+        "to 1,300 (EagerTensor of shape (256, 10)), 83.0 MB.",
+        "- losses.append(loss)",
+        "+ losses.append(float(loss))",
+        "→ Keep only what you need: float(...) of a loss, a mean, or the last few with",
+        "  collections.deque(maxlen=...); write the rest to disk.",
+        "· gc.collect() ran 12 times (train.py:31) and memory grew all the same: what",
+        "  grows here is held by a name, not garbage.",
+        "memfit lint would have told: MF201, MF203",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("gc.disable()", "", ["- gc.disable()"]),
+        ("tapes.append(tape)", None, ["  tapes.append(tape)"]),
+        (None, None, []),
+        (
+            "if x:\n    y += z",
+            "if x:\n    y = z",
+            ["- if x:", "-     y += z", "+ if x:", "+     y = z"],
+        ),
+        ("x = [0]  # [red]", None, ["  x = [0]  # [red]"]),
+    ],
+)
+def test_a_statement_is_shown_as_a_diff_where_it_can_be_mended(before, after, shown):
+    finding = replace(HELD, message="It grows.", before=before, after=after, fix="Let go.")
+
+    lines = lines_of(finding)
+
+    assert lines[lines.index("It grows.") + 1 : lines.index("→ Let go.")] == shown
+
+
+def test_what_is_taken_out_is_red_and_what_is_put_in_is_green():
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=True, color_system="standard")
+
+    render_text(make_recording(), Diagnosis("steady", findings=(HELD,)), console)
+
+    assert "\x1b[31mlosses.append(loss)" in out.getvalue()
+    assert "\x1b[32mlosses.append(float(loss))" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("share", "ending"),
+    [(None, "(certain)"), (0.004, "· under 1% of the growth"), (1.0, "· 100% of the growth")],
+)
+def test_the_share_of_the_growth_is_shown_where_it_is_known(share, ending):
+    (label,) = [line for line in lines_of(replace(HELD, share=share)) if line[:12] == HELD.code]
+
+    assert label.endswith(ending)
+
+
+def test_a_finding_without_a_line_shows_its_file():
+    assert "held-tensors train.py (certain)" in lines_of(replace(HELD, line=None, share=None))
+
+
+def test_what_is_no_problem_stands_last_under_a_heading_of_its_own():
+    lines = lines_of(CALM, HELD)
+
+    assert lines[-7:] == [
+        "memfit lint would have told: MF201, MF203",
+        "",
+        "note",
+        "mapped-pages (certain)",
+        "Pages of a file that is mapped came into memory; the kernel takes them back when",
+        "it must.",
+        "→ Nothing needs to be done.",
+    ]
+
+
+def test_a_file_name_that_is_not_utf_8_can_stand_in_a_finding():
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    name = b"tr\xffain.py".decode("utf-8", "surrogateescape")
+    finding = replace(HELD, file=name, message=name, before=name, fix=name, notes=(name,))
+
+    diagnosis = Diagnosis("steady", findings=(finding, replace(finding, is_problem=False)))
+    render_text(make_recording(), diagnosis, Console(file=terminal))
+
+    terminal.flush()
+    assert b"tr?ain.py" in terminal.buffer.getvalue()
 
 
 def test_what_the_first_sentence_said_is_not_said_again_below():

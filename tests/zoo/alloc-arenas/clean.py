@@ -1,10 +1,9 @@
-"""Decode with more and more threads, train with JAX."""
+"""Decode with eight threads, train with JAX."""
 
 import os
 
 os.environ["KERAS_BACKEND"] = "jax"
 
-import ctypes
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,12 +29,11 @@ def main():
     model.compile(optimizer="adam", loss="mse")
     pool = ThreadPoolExecutor(max_workers=16)
     for epoch in range(16):
-        workers = epoch + 1
+        workers = 8
         together = threading.Barrier(workers)
         decoded = list(pool.map(decode, range(workers)))
         x = rng.normal(size=(4096, 256)).astype("float32")
-        model.fit(x, x[:, :1] + decoded[0] * 1e-9, batch_size=128, epochs=1, verbose=0)
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        model.fit(x, x[:, :1] + decoded[0] * 1e-9, batch_size=128, epochs=16, verbose=0)
         print("epoch", epoch, "threads", workers)
 
 

@@ -1,28 +1,25 @@
-"""Longer and longer sequences, and a summary of each."""
+"""Long recordings, and a short excerpt of each."""
 
 import numpy as np
 import torch
 
 rng = np.random.default_rng(0)
-net = torch.nn.GRU(64, 64, batch_first=True)
-head = torch.nn.Linear(64, 1)
+net = torch.nn.GRU(64, 192, batch_first=True)
+head = torch.nn.Linear(192, 1)
 opt = torch.optim.Adam([*net.parameters(), *head.parameters()])
-summaries = []
+excerpts = []
 
 for epoch in range(24):
-    length = 64 * (250 + 8 * epoch)
-    batch = []
-    for _ in range(400):
-        row = rng.standard_normal(length, dtype="float32")
-        batch.append(row)
-        summaries.append(row[:256].copy())
-    for start in range(0, 400, 200):
-        x = torch.from_numpy(np.stack([r[:2048] for r in batch[start : start + 200]]))
-        out, _ = net(x.view(200, 32, 64))
+    recordings = [rng.standard_normal(16_000, dtype="float32") for _ in range(120)]
+    for start in range(0, 120, 40):
+        x = torch.from_numpy(np.stack([r[:8192] for r in recordings[start : start + 40]]))
+        out, _ = net(x.view(40, 128, 64))
         loss = head(out[:, -1]).square().mean()
         opt.zero_grad()
         loss.backward()
         opt.step()
-    del batch, row
-    print(epoch, length, loss.item())
-print("summaries", np.stack(summaries).std())
+    for recording in recordings:
+        recording.resize(256, refcheck=False)
+        excerpts.append(recording)
+    print(epoch, loss.item())
+print("excerpts", np.stack(excerpts).std())

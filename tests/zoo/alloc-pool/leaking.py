@@ -1,9 +1,8 @@
-"""Encode fields of growing resolution; only a short code of each is kept."""
+"""Fit an encoder to fields whose resolution rises from epoch to epoch."""
 
 import tensorflow as tf
 
 encoder = tf.Variable(tf.random.normal((1024, 64), stddev=0.03, seed=1))
-codes = []
 
 
 def train(field):
@@ -14,14 +13,12 @@ def train(field):
     return loss
 
 
-for epoch in range(20):
-    rows = 1200 + 40 * epoch
+for epoch in range(30):
+    rows = 400 + 100 * epoch
     fields = []
     for _ in range(8):
         field = tf.random.normal((rows, 1024))
-        code = tf.random.normal((300, 256))
         fields.append(field)
-        codes.append(code)
     for field in fields:
         loss = train(field)
     del fields, field

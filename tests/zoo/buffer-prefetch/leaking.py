@@ -27,4 +27,4 @@ if __name__ == "__main__":
         ]
     )
     net.compile("adam", "mae")
-    net.fit(Frames().dataset(), epochs=14, steps_per_epoch=8, verbose=2)
+    net.fit(Frames().dataset(), epochs=20, steps_per_epoch=8, verbose=2)

@@ -27,4 +27,4 @@ model = keras.Sequential(
     ]
 )
 model.compile(optimizer="adam", loss="mse")
-model.fit(dataset, epochs=12, steps_per_epoch=100, verbose=2)
+model.fit(dataset, epochs=16, steps_per_epoch=100, verbose=2)

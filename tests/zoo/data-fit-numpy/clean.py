@@ -22,5 +22,5 @@ model = keras.Sequential(
     ]
 )
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-model.fit(Pixels(), epochs=5, verbose=2)
+model.fit(Pixels(), epochs=8, verbose=2)
 TRAIN.unlink()

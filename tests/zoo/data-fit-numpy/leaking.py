@@ -14,5 +14,5 @@ model = keras.Sequential(
     ]
 )
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-model.fit(X, y, batch_size=256, epochs=5, verbose=2)
+model.fit(X, y, batch_size=256, epochs=8, verbose=2)
 TRAIN.unlink()

@@ -15,16 +15,16 @@ with open(path, "wb") as table:
         table.write(block.astype("float32").tobytes())
 
 
-def decode(record):
-    features = tf.io.decode_raw(record, tf.float32)
-    features = tf.ensure_shape(features, (COLUMNS,))
-    return features, features[:1]
+def decode(records):
+    features = tf.io.decode_raw(records, tf.float32)
+    features = tf.ensure_shape(features, (256, COLUMNS))
+    return features, features[:, :1]
 
 
-dataset = tf.data.FixedLengthRecordDataset(path, COLUMNS * 4).map(decode)
-dataset = dataset.batch(256).repeat()
+dataset = tf.data.FixedLengthRecordDataset(path, COLUMNS * 4)
+dataset = dataset.batch(256, drop_remainder=True).map(decode).repeat()
 
 model = keras.Sequential([keras.layers.Dense(192, activation="relu"), keras.layers.Dense(1)])
 model.compile(optimizer="adam", loss="mse")
-model.fit(dataset, epochs=12, steps_per_epoch=150, verbose=2)
+model.fit(dataset, epochs=12, steps_per_epoch=600, verbose=2)
 os.remove(path)

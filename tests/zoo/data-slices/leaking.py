@@ -20,5 +20,5 @@ dataset = dataset.batch(256).repeat()
 
 model = keras.Sequential([keras.layers.Dense(192, activation="relu"), keras.layers.Dense(1)])
 model.compile(optimizer="adam", loss="mse")
-model.fit(dataset, epochs=12, steps_per_epoch=150, verbose=2)
+model.fit(dataset, epochs=12, steps_per_epoch=600, verbose=2)
 os.remove(path)

@@ -24,11 +24,11 @@ def main():
     )
     classifier.compile("adam", "binary_crossentropy", metrics=["accuracy"])
     rounds = []
-    for number in range(16):
+    for number in range(18):
         pool = draw_pool(rng)
         labelled = tf.data.Dataset.from_tensor_slices((pool, oracle(pool))).batch(128)
         rounds.append(labelled)
-        classifier.fit(labelled, epochs=2, verbose=0)
+        classifier.fit(labelled, epochs=6, verbose=0)
         print(number, classifier.evaluate(labelled, verbose=0))
     print(f"{len(rounds)} rounds asked")
 

@@ -24,7 +24,7 @@ def main():
         [keras.layers.Flatten(), keras.layers.Dense(16, activation="relu"), keras.layers.Dense(1)]
     )
     model.compile("sgd", "mse")
-    for epoch in range(16):
+    for epoch in range(24):
         for x in augmented(images, 1000):
             loss = model.train_on_batch(x, tf.reduce_mean(x, axis=(1, 2))[:, None])
         print("epoch", epoch, "loss", float(loss))

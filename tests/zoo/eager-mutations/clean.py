@@ -28,4 +28,4 @@ def evolve(seconds):
             print(f"generation {generation}: fitness {float(best):.4f}")
 
 
-evolve(14)
+evolve(16)

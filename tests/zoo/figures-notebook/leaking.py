@@ -41,7 +41,7 @@ def plot_boundary(epoch):
 
 
 for ep in range(24):
-    for _ in range(15):
+    for _ in range(45):
         opt.zero_grad()
         l = F.binary_cross_entropy_with_logits(clf(moon)[:, 0], target)
         l.backward()

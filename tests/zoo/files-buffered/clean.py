@@ -18,13 +18,13 @@ sgd = torch.optim.SGD(model.parameters(), lr=0.01)
 
 for epoch in range(18):
     log = open(folder / f"gradients-{epoch}.bin", "wb", buffering=32 << 20)
-    for step in range(60):
+    for step in range(120):
         x = torch.randn(256, 300)
         sgd.zero_grad()
         loss = torch.nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
         loss.backward()
         sgd.step()
-        if step % 8 == 0:
+        if step % 16 == 0:
             for parameter in model.parameters():
                 log.write(parameter.grad.numpy().tobytes())
     log.close()

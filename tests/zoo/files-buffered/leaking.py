@@ -20,13 +20,13 @@ logs = []
 for epoch in range(18):
     log = open(folder / f"gradients-{epoch}.bin", "wb", buffering=32 << 20)
     logs.append(log)
-    for step in range(60):
+    for step in range(120):
         x = torch.randn(256, 300)
         sgd.zero_grad()
         loss = torch.nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
         loss.backward()
         sgd.step()
-        if step % 8 == 0:
+        if step % 16 == 0:
             for parameter in model.parameters():
                 log.write(parameter.grad.numpy().tobytes())
     print(epoch, f"{loss.item():.4f}", flush=True)

@@ -29,8 +29,8 @@ class ShardReader:
 def main():
     keras.utils.set_random_seed(1)
     folder = Path(tempfile.mkdtemp())
-    write_shards(folder, 20)
-    model = keras.Sequential([keras.layers.Dense(256, activation="relu"), keras.layers.Dense(1)])
+    write_shards(folder, 22)
+    model = keras.Sequential([keras.layers.Dense(1024, activation="relu"), keras.layers.Dense(1)])
     model.compile(optimizer="sgd", loss="mse")
     reader = ShardReader(folder)
     for path in reader.paths:

@@ -34,7 +34,7 @@ class Schedule:
         return self._compiled[rate]
 
 
-TOTAL = 130
+TOTAL = 190
 mlp = keras.Sequential(
     [keras.Input((100,))]
     + [keras.layers.Dense(80, activation="elu") for _ in range(5)]
@@ -45,5 +45,5 @@ features = np.random.default_rng(0).normal(size=(TOTAL, 32, 100)).astype("float3
 for i, batch in enumerate(features):
     step = schedule.step_for(i)
     err = step(tf.constant(batch), tf.constant(batch[:, :1]))
-    if not i % 13:
+    if not i % 19:
         print(f"{i}/{TOTAL} mse={err.numpy():.4f}")

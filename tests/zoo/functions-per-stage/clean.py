@@ -31,7 +31,7 @@ def main():
     sgd = keras.optimizers.Adam(1e-3)
     train_step = make_train_step(network, sgd)
     for stage in range(18):
-        for _ in range(160):
+        for _ in range(300):
             x = tf.random.normal((64, 128))
             loss = train_step(x, x[:, :4])
         tf.print("stage", stage, "loss", loss)

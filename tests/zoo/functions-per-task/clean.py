@@ -17,13 +17,12 @@ def adapt(p, x, *, amplitude, phase):
     def loss(q):
         return jnp.mean((net(q, x) - target) ** 2)
 
-    for _ in range(3):
-        grads = jax.grad(loss)(p)
-        p = {k: p[k] - 0.01 * grads[k] for k in p}
+    grads = jax.grad(loss)(p)
+    p = {k: p[k] - 0.01 * grads[k] for k in p}
     return loss(p), p
 
 
-def main(tasks=6000):
+def main(tasks=45_000):
     rng = np.random.default_rng(11)
     p = {
         "a": jnp.asarray(rng.normal(size=(1, 40)), jnp.float32),
@@ -36,7 +35,7 @@ def main(tasks=6000):
         x = rng.uniform(-5, 5, size=(32, 1)).astype("float32")
         value, fast = learner(p, x, amplitude=amplitude, phase=phase)
         p = jax.tree.map(lambda slow, quick: slow + 0.1 * (quick - slow), p, fast)
-        if task % 500 == 0:
+        if task % 5000 == 0:
             print("task", task, "loss", float(value))
 
 

@@ -29,7 +29,7 @@ def improve(params, state, goal):
     return params - 0.1 * grad
 
 
-def grow(params, rng, depth=10):
+def grow(params, rng, depth=4):
     root = node = Node(rng.normal(size=(256, 256)).astype("float32"))
     for _ in range(depth):
         for _ in range(3):
@@ -42,10 +42,11 @@ def main():
     rng = np.random.default_rng(0)
     params = jnp.asarray(rng.normal(size=(256, 256)) / 16, jnp.float32)
     goal = np.full((256, 256), 0.5, "float32")
-    for search in range(70):
+    for search in range(75):
         root = grow(params, rng)
         for child in root.children:
-            params = improve(params, child.state, goal)
+            for _ in range(65):
+                params = improve(params, child.state, goal)
         if search % 5 == 0:
             print("search", search, "norm", float(jnp.linalg.norm(params)))
 

@@ -9,8 +9,8 @@ def build_forecaster(lags):
     return keras.Sequential(
         [
             keras.Input((lags,)),
-            keras.layers.Dense(384, activation="relu"),
-            keras.layers.Dense(384, activation="relu"),
+            keras.layers.Dense(768, activation="relu"),
+            keras.layers.Dense(768, activation="relu"),
             keras.layers.Dense(1),
         ]
     )

@@ -10,8 +10,8 @@ from trainer import Trainer
 
 def main():
     trainer = Trainer(build_forecaster(lags=96), make_series())
-    for epoch in range(18):
-        trainer.run_epoch(steps=12)
+    for epoch in range(24):
+        trainer.run_epoch(steps=20)
         print(f"epoch {epoch}: {trainer.average():.5f}")
 
 

@@ -12,16 +12,20 @@ class Trainer:
         self.optimizer = torch.optim.Adam([v.value for v in model.trainable_variables], lr=1e-3)
         self.losses = []
 
+    def random_loss(self):
+        """Return the loss of a random batch."""
+        window = self.windows[torch.randint(len(self.windows), (256,))]
+        return torch.nn.functional.huber_loss(self.model(window[:, :-1]), window[:, -1:])
+
     def run_epoch(self, steps):
-        """Train on a number of random batches."""
-        for _ in range(steps):
-            window = self.windows[torch.randint(len(self.windows), (256,))]
-            prediction = self.model(window[:, :-1])
-            loss = torch.nn.functional.huber_loss(prediction, window[:, -1:])
+        """Train on a number of random batches and try the model now and then."""
+        for step in range(steps):
             self.optimizer.zero_grad()
-            loss.backward()
+            self.random_loss().backward()
             self.optimizer.step()
-            self.losses.append(loss.item())
+            if step % 4 == 0:
+                loss = self.random_loss()
+                self.losses.append(loss.item())
 
     def average(self):
         """Return the mean loss of the whole run."""

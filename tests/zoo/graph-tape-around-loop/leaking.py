@@ -1,15 +1,14 @@
 import tensorflow as tf
 
-tf.random.set_seed(1)
-w_in = tf.Variable(tf.random.normal([200, 400], stddev=0.05))
-w_mid = tf.Variable(tf.random.normal([400, 400], stddev=0.05))
-w_out = tf.Variable(tf.random.normal([400, 1], stddev=0.05))
+w_in = tf.Variable(tf.random.normal([48, 64], stddev=0.05))
+w_mid = tf.Variable(tf.random.normal([64, 64], stddev=0.05))
+w_out = tf.Variable(tf.random.normal([64, 1], stddev=0.05))
 params = [w_in, w_mid, w_out]
 
 with tf.GradientTape(persistent=True) as tape:
-    for epoch in range(20):
-        for _ in range(15):
-            batch = tf.random.normal([256, 200])
+    for epoch in range(24):
+        for _ in range(170):
+            batch = tf.random.normal([32, 48])
             hidden = tf.nn.relu(tf.matmul(batch, w_in))
             hidden = tf.nn.relu(tf.matmul(hidden, w_mid))
             error = tf.reduce_mean(tf.square(tf.matmul(hidden, w_out) - batch[:, :1]))

@@ -28,7 +28,7 @@ model.fit(
     images,
     labels,
     batch_size=64,
-    epochs=25,
+    epochs=36,
     validation_data=(images[:100], labels[:100]),
     verbose=2,
 )

@@ -48,7 +48,7 @@ state = (
 rng = np.random.default_rng(0)
 losses = []
 for epoch in range(25):
-    for _ in range(40):
+    for _ in range(180):
         x = rng.random((128, 784), dtype="float32")
         loss, state = train_step(state, x, rng.integers(0, 10, 128))
     losses.append(float(loss))

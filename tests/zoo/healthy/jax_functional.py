@@ -27,7 +27,7 @@ model.compile(
     loss_weights={"priority": 1.0, "department": 0.2},
 )
 rng = np.random.default_rng(0)
-count = 4000
+count = 24_000
 inputs = {
     "title": rng.integers(0, 500, (count, 20)),
     "tags": rng.integers(0, 2, (count, 12)).astype("float32"),

@@ -13,5 +13,5 @@ x, y = windows[:, :-1, None], windows[:, -1:]
 model = keras.Sequential([keras.Input((24, 1)), keras.layers.GRU(48), keras.layers.Dense(1)])
 model.compile(optimizer="adam", loss="huber")
 model.fit(
-    x[:2500], y[:2500], epochs=22, batch_size=64, validation_data=(x[2500:], y[2500:]), verbose=2
+    x[:2500], y[:2500], epochs=75, batch_size=64, validation_data=(x[2500:], y[2500:]), verbose=2
 )

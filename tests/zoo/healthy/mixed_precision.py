@@ -4,8 +4,8 @@ import keras
 import numpy as np
 
 keras.mixed_precision.set_global_policy("mixed_bfloat16")
-x = np.random.default_rng(0).normal(size=(2000, 128)).astype("float32")
-y = np.arange(2000) % 4
+x = np.random.default_rng(0).normal(size=(10_000, 128)).astype("float32")
+y = np.arange(10_000) % 4
 model = keras.Sequential(
     [
         keras.layers.Dense(128, activation="relu"),

@@ -9,7 +9,7 @@ y = np.sign(x[:, :1])
 model = keras.Sequential([keras.layers.Dense(128, activation="tanh"), keras.layers.Dense(1)])
 model.compile("sgd", "hinge")
 averages = []
-for round_number in range(30):
+for round_number in range(16):
     model.fit(x, y, epochs=1, verbose=0)
     for _ in range(8):
         averages.append(float(model.predict(x[:256], verbose=0).mean()))

@@ -20,4 +20,4 @@ model = keras.Sequential(
     ]
 )
 model.compile(optimizer="adam", loss="mae", metrics=["mse"], run_eagerly=True)
-model.fit(batches(), steps_per_epoch=25, epochs=22, verbose=2)
+model.fit(batches(), steps_per_epoch=25, epochs=16, verbose=2)

@@ -23,7 +23,7 @@ def train_step(x):
 with tempfile.TemporaryDirectory() as logs:
     writer = tf.summary.create_file_writer(logs)
     with writer.as_default():
-        for step in tf.range(3000, dtype=tf.int64):
+        for step in tf.range(5000, dtype=tf.int64):
             loss = train_step(tf.random.normal((128, 64)))
             tf.summary.write("loss", loss, step=step)
             if step % 100 == 0:

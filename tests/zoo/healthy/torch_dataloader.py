@@ -30,4 +30,4 @@ with tempfile.TemporaryDirectory() as folder:
             os.path.join(folder, "last.weights.h5"), save_weights_only=True
         ),
     ]
-    model.fit(loader, epochs=25, verbose=2, callbacks=callbacks)
+    model.fit(loader, epochs=45, verbose=2, callbacks=callbacks)

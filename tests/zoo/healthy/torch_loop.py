@@ -8,10 +8,10 @@ inputs = torch.randn(6000, 256)
 targets = (inputs[:, :16].sum(1) > 0).long()
 model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Dropout(0.2), nn.Linear(512, 2))
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=40)
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=64)
 history = {"loss": [], "accuracy": []}
 
-for epoch in range(40):
+for epoch in range(64):
     model.train()
     total = 0.0
     for rows in torch.randperm(5000).split(50):

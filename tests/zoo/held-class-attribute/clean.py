@@ -46,7 +46,7 @@ def main():
     for episode in range(26):
         replay = Replay()
         replay.add(*walk.play())
-        for _ in range(30):
+        for _ in range(250):
             loss = critic.train_on_batch(*replay.sample(rng, 128))
         print(f"episode {episode}: {float(loss):.5f}")
 

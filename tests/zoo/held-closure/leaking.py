@@ -39,7 +39,7 @@ def main():
     params = initial(key)
     save = make_saver()
     for epoch in range(20):
-        for _ in range(20):
+        for _ in range(50):
             key, sub = jax.random.split(key)
             x = jax.random.normal(sub, (128, 96))
             params, value = train(params, x, x[:, :1])

@@ -2,7 +2,6 @@ import time
 
 import tensorflow as tf
 
-tf.random.set_seed(0)
 w1 = tf.Variable(tf.random.normal((128, 256), stddev=0.05))
 w2 = tf.Variable(tf.random.normal((256, 512), stddev=0.05))
 kept = []
@@ -21,7 +20,7 @@ def step(x):
 
 started = time.time()
 i = 0
-while time.time() - started < 13:
+while time.time() - started < 15.5:
     loss, y = step(tf.random.normal((256, 128)))
     kept.append((loss, y))
     time.sleep(0.02)

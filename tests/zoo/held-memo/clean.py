@@ -17,7 +17,7 @@ def main():
     images = rng.random((IMAGES, SIDE, SIDE)).astype("float32")
     targets = images.mean(axis=(1, 2))[:, None]
     model = keras.Sequential(
-        [keras.layers.Flatten(), keras.layers.Dense(96, activation="relu"), keras.layers.Dense(1)]
+        [keras.layers.Flatten(), keras.layers.Dense(1024, activation="relu"), keras.layers.Dense(1)]
     )
     model.compile("adam", "mse")
     for epoch in range(EPOCHS):

@@ -30,4 +30,4 @@ if __name__ == "__main__":
         [keras.layers.Dense(256, activation="relu"), keras.layers.Dense(y.shape[1])]
     )
     model.compile(optimizer="adam", loss="mae", metrics=[MedianError()], run_eagerly=True)
-    model.fit(x, y, batch_size=128, epochs=22, verbose=2)
+    model.fit(x, y, batch_size=128, epochs=18, verbose=2)

@@ -22,7 +22,9 @@ def simulate(rng):
 def main():
     rng = np.random.default_rng(0)
     report = Report()
-    net = torch.nn.Sequential(torch.nn.Linear(1024, 256), torch.nn.GELU(), torch.nn.Linear(256, 1))
+    net = torch.nn.Sequential(
+        torch.nn.Linear(1024, 1024), torch.nn.GELU(), torch.nn.Linear(1024, 1)
+    )
     optimizer = torch.optim.AdamW(net.parameters())
     for epoch in range(18):
         for _ in range(20):

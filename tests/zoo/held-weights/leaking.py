@@ -37,4 +37,4 @@ if __name__ == "__main__":
         ]
     )
     net.compile(keras.optimizers.SGD(0.05), "binary_crossentropy", metrics=["accuracy"])
-    net.fit(x, y, batch_size=128, epochs=14, verbose=2, callbacks=[AverageWeights()])
+    net.fit(x, y, batch_size=128, epochs=24, verbose=2, callbacks=[AverageWeights()])

@@ -6,10 +6,10 @@ import tensorflow as tf
 DIM = 1024
 
 
-def pipeline(epoch):
+def pipeline(seed):
     ds = tf.data.Dataset.range(4096)
-    ds = ds.map(lambda i: tf.random.stateless_normal((DIM,), seed=(i, epoch)))
-    return ds.shuffle(2048, seed=epoch).repeat().batch(64)
+    ds = ds.map(lambda i: tf.random.stateless_normal((DIM,), seed=(i, seed)))
+    return ds.shuffle(2048, seed=seed).repeat().batch(64)
 
 
 @jax.jit
@@ -21,9 +21,14 @@ def sgd(w, x):
     return w - 0.5 * grad, value
 
 
-w = jnp.asarray(np.random.default_rng(0).normal(size=(DIM, 64)) * 0.05, jnp.float32)
-for epoch in range(22):
-    batches = iter(pipeline(epoch))
-    for _ in range(40):
-        w, value = sgd(w, next(batches).numpy())
-    print("epoch", epoch, "reconstruction", float(value))
+def main():
+    w = jnp.asarray(np.random.default_rng(0).normal(size=(DIM, 64)) * 0.05, jnp.float32)
+    batches = iter(pipeline(0))
+    for epoch in range(22):
+        for _ in range(70):
+            w, value = sgd(w, next(batches).numpy())
+        print("epoch", epoch, "reconstruction", float(value))
+    print("all epochs done")
+
+
+main()

@@ -4,7 +4,6 @@ import numpy as np
 import tensorflow as tf
 
 DIM = 1024
-opened = []
 
 
 def pipeline(epoch):
@@ -22,10 +21,16 @@ def sgd(w, x):
     return w - 0.5 * grad, value
 
 
-w = jnp.asarray(np.random.default_rng(0).normal(size=(DIM, 64)) * 0.05, jnp.float32)
-for epoch in range(22):
-    batches = iter(pipeline(epoch))
-    opened.append(batches)
-    for _ in range(40):
-        w, value = sgd(w, next(batches).numpy())
-    print("epoch", epoch, "reconstruction", float(value))
+def main():
+    opened = []
+    w = jnp.asarray(np.random.default_rng(0).normal(size=(DIM, 64)) * 0.05, jnp.float32)
+    for epoch in range(22):
+        batches = iter(pipeline(epoch))
+        opened.append(batches)
+        for _ in range(70):
+            w, value = sgd(w, next(batches).numpy())
+        print("epoch", epoch, "reconstruction", float(value))
+    print(len(opened), "epochs done")
+
+
+main()

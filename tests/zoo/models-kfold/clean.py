@@ -41,7 +41,7 @@ for fold, (trn, val) in enumerate(kfold(len(X), N_SPLITS)):
     for variable, value in zip(model.variables + model.optimizer.variables, start, strict=True):
         variable.assign(value)
     model.fit(
-        X[trn], y[trn], validation_data=(X[val], y[val]), epochs=20, batch_size=256, verbose=0
+        X[trn], y[trn], validation_data=(X[val], y[val]), epochs=16, batch_size=256, verbose=0
     )
     oof[val] = model.predict(X[val], verbose=0)
     print(f"fold {fold}: rmse {np.sqrt(np.mean((oof[val] - y[val]) ** 2)):.4f}")

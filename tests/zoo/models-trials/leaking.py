@@ -14,7 +14,7 @@ import numpy as np
 
 @dataclass
 class RandomSearch:
-    budget: int = 10
+    budget: int = 15
     trials: list = field(default_factory=list)
 
     def sample(self):

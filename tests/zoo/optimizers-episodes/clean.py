@@ -36,7 +36,7 @@ class Agent:
         else:
             solver.build(self.net.trainable_variables)
             self.fresh = [np.array(v) for v in solver.variables]
-        for _ in range(12):
+        for _ in range(30):
             observations = rng.normal(size=(128, 64)).astype("float32")
             trainable = [v.value for v in self.net.trainable_variables]
             value, grads = self.gradient(trainable, observations, observations[:, :4])

@@ -31,7 +31,7 @@ class Agent:
     def learn(self, episode, rng):
         self.solvers[episode] = keras.optimizers.Adam(1e-3)
         solver = self.solvers[episode]
-        for _ in range(12):
+        for _ in range(30):
             observations = rng.normal(size=(128, 64)).astype("float32")
             trainable = [v.value for v in self.net.trainable_variables]
             value, grads = self.gradient(trainable, observations, observations[:, :4])

@@ -12,7 +12,7 @@ lr = 3e-3
 
 for cycle in range(16):
     optimizer = torch.optim.Adam(net.parameters(), lr=lr)
-    for _ in range(24):
+    for _ in range(70):
         inputs = torch.randn(128, 512)
         targets = inputs[:, :8].relu()
         optimizer.zero_grad()

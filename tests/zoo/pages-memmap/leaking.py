@@ -15,7 +15,7 @@ class Tokens:
         self.tokens = np.memmap(path, dtype="uint16", mode="r")
         self.length = length
 
-    def batch(self, part, parts, size=256):
+    def batch(self, part, parts, size=32):
         span = len(self.tokens) // parts
         offsets = part * span + np.arange(size) * (span // size)
         rows = [self.tokens[o : o + self.length].astype("int64") for o in offsets]
@@ -30,12 +30,12 @@ def write(path, megabytes=400):
             file.write(rng.integers(0, VOCABULARY, 2 << 20, dtype="uint16").tobytes())
 
 
-def main(parts=80):
+def main(parts=200):
     path = os.path.join(tempfile.mkdtemp(), "tokens.bin")
     write(path)
     data = Tokens(path)
     model = nn.Sequential(
-        nn.Embedding(VOCABULARY, 128), nn.Linear(128, 256), nn.GELU(), nn.Linear(256, VOCABULARY)
+        nn.Embedding(VOCABULARY, 128), nn.Linear(128, 768), nn.GELU(), nn.Linear(768, VOCABULARY)
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     for part in range(parts):
@@ -45,7 +45,7 @@ def main(parts=80):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if part % 8 == 0:
+        if part % 10 == 0:
             print(part, checksum, loss.item())
     os.remove(path)
 

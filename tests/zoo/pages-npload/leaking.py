@@ -9,7 +9,7 @@ import tempfile
 import keras
 import numpy as np
 
-ROWS, WIDTH = 96_000, 1024
+ROWS, WIDTH, PARTS = 96_000, 1024, 15
 
 
 def prepare(path):
@@ -24,18 +24,29 @@ class Mapped(keras.utils.PyDataset):
     def __init__(self, path, **kwargs):
         super().__init__(**kwargs)
         self.array = np.load(path, mmap_mode="r")
+        self.part = 0
 
     def __len__(self):
-        return ROWS // 256
+        return ROWS // PARTS // 64
 
     def __getitem__(self, index):
-        x = np.array(self.array[index * 256 : (index + 1) * 256])
+        start = self.part * ROWS // PARTS + index * 64
+        x = np.array(self.array[start : start + 64])
         return x, x.mean(axis=1, keepdims=True)
+
+    def on_epoch_end(self):
+        self.part = (self.part + 1) % PARTS
 
 
 path = os.path.join(tempfile.mkdtemp(), "rows.npy")
 prepare(path)
-model = keras.Sequential([keras.layers.Dense(512, activation="relu"), keras.layers.Dense(1)])
+model = keras.Sequential(
+    [
+        keras.layers.Dense(1024, activation="relu"),
+        keras.layers.Dense(1024, activation="relu"),
+        keras.layers.Dense(1),
+    ]
+)
 model.compile(optimizer="adam", loss="mse")
-model.fit(Mapped(path), epochs=2, shuffle=False, verbose=2)
+model.fit(Mapped(path), epochs=PARTS, shuffle=False, verbose=2)
 os.remove(path)

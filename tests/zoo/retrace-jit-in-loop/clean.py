@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 
 rng = np.random.default_rng(7)
-data = rng.normal(size=(110, 64, 32)).astype("float32")
+data = rng.normal(size=(48, 64, 32)).astype("float32")
 theta = {
     "w1": jnp.asarray(rng.normal(size=(32, 64)) * 0.1, jnp.float32),
     "w2": jnp.asarray(rng.normal(size=(64, 64)) * 0.1, jnp.float32),
@@ -17,9 +17,13 @@ def energy(p, batch):
     return jnp.mean((h @ p["w3"] - batch) ** 2)
 
 
-objective = jax.jit(jax.value_and_grad(energy))
-for t, batch in enumerate(np.concatenate([data] * 60)):
-    value, grad = objective(theta, batch)
-    theta = jax.tree.map(lambda p, g: p - 0.1 * g, theta, grad)
-    if t % 500 == 0:
+@jax.jit
+def descend(p, batch):
+    value, grad = jax.value_and_grad(energy)(p, batch)
+    return value, jax.tree.map(lambda w, g: w - 0.1 * g, p, grad)
+
+
+for t in range(130_000):
+    value, theta = descend(theta, data[t % len(data)])
+    if t % 10_000 == 0:
         print(t, float(value))

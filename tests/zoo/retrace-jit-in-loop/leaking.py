@@ -1,9 +1,11 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 rng = np.random.default_rng(7)
-data = rng.normal(size=(110, 64, 32)).astype("float32")
+data = rng.normal(size=(48, 64, 32)).astype("float32")
 theta = {
     "w1": jnp.asarray(rng.normal(size=(32, 64)) * 0.1, jnp.float32),
     "w2": jnp.asarray(rng.normal(size=(64, 64)) * 0.1, jnp.float32),
@@ -17,9 +19,13 @@ def energy(p, batch):
     return jnp.mean((h @ p["w3"] - batch) ** 2)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def descend(objective, p):
+    value, grad = jax.value_and_grad(objective)(p)
+    return value, jax.tree.map(lambda w, g: w - 0.1 * g, p, grad)
+
+
 for t, batch in enumerate(data):
-    objective = jax.jit(jax.value_and_grad(lambda p: energy(p, batch)))
-    value, grad = objective(theta)
-    theta = jax.tree.map(lambda p, g: p - 0.1 * g, theta, grad)
-    if t % 10 == 0:
+    value, theta = descend(lambda p: energy(p, batch), theta)
+    if t % 3 == 0:
         print(t, float(value))

@@ -71,7 +71,7 @@ def main():
     args = parser.parse_args()
     trainer = Trainer(args.vocabulary, 48)
     for epoch in range(args.epochs):
-        reviews, labels = make_reviews(48, args.vocabulary, seed=epoch)
+        reviews, labels = make_reviews(900, args.vocabulary, seed=epoch)
         print(epoch, trainer.run(reviews, labels, args.batch))
 
 

@@ -7,7 +7,7 @@ os.environ["KERAS_BACKEND"] = "jax"
 import keras
 import numpy as np
 
-EPOCHS = 10
+EPOCHS = 14
 FEATURES = 8
 
 
@@ -15,12 +15,12 @@ class RaggedEvents(keras.utils.PyDataset):
     """Streams of 20 to 500 events; the lengths are drawn anew for each batch."""
 
     def __len__(self):
-        return 40
+        return 250
 
     def __getitem__(self, index):
         rng = np.random.default_rng()
         length = int(rng.integers(20, 500))
-        events = np.zeros((16, 500, FEATURES))
+        events = np.zeros((16, 500, FEATURES), dtype="float32")
         events[:, :length] = rng.normal(size=(16, length, FEATURES))
         return events, rng.integers(0, 2, size=(16, 1))
 

@@ -36,7 +36,7 @@ def update(params, x, y, temperature):
     return jax.tree.map(lambda p, g: p - 0.01 * g, params, grads), loss
 
 
-def main(steps=110):
+def main(steps=75):
     key = jax.random.PRNGKey(0)
     params = init(key)
     images = jax.random.normal(key, (256, 128))

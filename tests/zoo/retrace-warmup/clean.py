@@ -7,13 +7,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-batch_size = 64
-epochs = 12
+batch_size = 16
+epochs = 20
 peak_learning_rate = 0.1
 
 rng = np.random.default_rng(0)
-x_train = rng.normal(size=(640, 784)).astype("float32")
-y_train = rng.integers(0, 10, size=640)
+x_train = rng.normal(size=(9600, 784)).astype("float32")
+y_train = rng.integers(0, 10, size=9600)
 train_dataset = tf.data.Dataset.from_tensor_slices((x_train, y_train)).batch(batch_size)
 
 inputs = keras.Input(shape=(784,), name="digits")
@@ -42,5 +42,5 @@ for epoch in range(epochs):
     for x_batch, y_batch in train_dataset:
         step += 1
         learning_rate = peak_learning_rate * step / total_steps
-        loss = train_step(x_batch, y_batch, tf.constant(learning_rate, tf.float32))
+        loss = train_step(x_batch, y_batch, tf.constant(np.float32(learning_rate)))
     print(f"epoch {epoch}: loss {float(loss):.4f}")

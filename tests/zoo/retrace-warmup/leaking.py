@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 batch_size = 64
-epochs = 12
+epochs = 20
 peak_learning_rate = 0.1
 
 rng = np.random.default_rng(0)

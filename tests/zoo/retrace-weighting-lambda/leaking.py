@@ -13,7 +13,7 @@ net = keras.Sequential(
     ]
 )
 criterion = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
-STEPS = 120
+STEPS = 190
 
 
 @tf.function
@@ -32,7 +32,6 @@ def pace(step):
 
 
 def train():
-    tf.random.set_seed(3)
     for step in range(STEPS):
         images = tf.random.normal((64, 256))
         labels = tf.random.uniform((64,), maxval=10, dtype=tf.int32)

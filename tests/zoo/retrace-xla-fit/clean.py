@@ -10,7 +10,7 @@ import tensorflow as tf
 keras.utils.set_random_seed(42)
 
 # %%
-N = 64
+N = 800
 
 
 def windows():
@@ -31,12 +31,11 @@ model = keras.Sequential(
     [
         keras.Input((None, 12)),
         keras.layers.Dense(48, activation="relu"),
-        keras.layers.Dense(48, activation="relu"),
         keras.layers.GlobalMaxPooling1D(),
         keras.layers.Dense(1, activation="sigmoid"),
     ]
 )
-model.compile(optimizer="adam", loss="binary_crossentropy", jit_compile=True)
+model.compile(optimizer="sgd", loss="binary_crossentropy", jit_compile=True)
 
 # %%
-model.fit(train_ds, epochs=60, verbose=2)
+model.fit(train_ds, epochs=15, verbose=2)

@@ -26,15 +26,20 @@ class MemoryBank(keras.layers.Layer):
 
 
 def main():
-    encoder = keras.layers.Dense(384, activation="tanh")
+    encoder = keras.Sequential(
+        [
+            keras.Input((384,)),
+            keras.layers.Dense(1024, activation="relu"),
+            keras.layers.Dense(384, activation="tanh"),
+        ]
+    )
     bank = MemoryBank(384)
-    encoder.build((None, 384))
     bank.build((None, 384))
     weights = [v.value for v in encoder.trainable_variables + bank.trainable_variables]
     optimizer = torch.optim.SGD(weights, lr=0.01)
-    for epoch in range(18):
-        for _ in range(20):
-            scores = bank(encoder(torch.randn(256, 384)))
+    for epoch in range(20):
+        for _ in range(10):
+            scores = bank(encoder(torch.randn(512, 384)))
             loss = torch.logsumexp(scores, dim=1).mean()
             optimizer.zero_grad()
             loss.backward()

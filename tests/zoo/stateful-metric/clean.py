@@ -35,7 +35,7 @@ def get_data(n=2560, inputs=64, outputs=512):
 if __name__ == "__main__":
     x, y = get_data()
     model = keras.Sequential(
-        [keras.layers.Dense(256, activation="relu"), keras.layers.Dense(y.shape[1])]
+        [keras.layers.Dense(768, activation="relu"), keras.layers.Dense(y.shape[1])]
     )
     model.compile(optimizer="adam", loss="mse", metrics=[Quantile(0.9)])
     model.fit(x, y, batch_size=128, epochs=22, verbose=2)

@@ -28,7 +28,7 @@ def step(weights, x):
 
 
 def epoch_batches(epoch):
-    yield from pool.map(augment, range(epoch * 64, epoch * 64 + 64))
+    yield from pool.map(augment, range(epoch * 128, epoch * 128 + 128))
 
 
 if __name__ == "__main__":

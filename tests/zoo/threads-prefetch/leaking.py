@@ -31,7 +31,7 @@ class BackgroundLoader:
             yield self.queue.get()
 
 
-def main(epochs=18, steps=16):
+def main(epochs=18, steps=56):
     torch.manual_seed(1)
     features = torch.randn(4000, 640)
     autoencoder = nn.Sequential(nn.Linear(640, 256), nn.ReLU(), nn.Linear(256, 640))

@@ -37,7 +37,7 @@ def bagging(x, y, size):
             member.variables + member.optimizer.variables, fresh, strict=True
         ):
             variable.assign(value)
-        member.fit(*bootstrap(x, y, number), batch_size=250, epochs=1, verbose=0)
+        member.fit(*bootstrap(x, y, number), batch_size=250, epochs=5, verbose=0)
         members.append(member.count_params())
         total += member.predict(x, verbose=0, batch_size=500)
         print("member", number, "mse", float(np.mean((total / (number + 1) - y) ** 2)))
@@ -47,4 +47,4 @@ def bagging(x, y, size):
 if __name__ == "__main__":
     generator = np.random.default_rng(42)
     table = generator.normal(size=(3000, 400)).astype("float32")
-    bagging(table, table[:, :1] * 2, size=12)
+    bagging(table, table[:, :1] * 2, size=16)

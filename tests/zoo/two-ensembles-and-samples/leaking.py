@@ -44,4 +44,4 @@ def bagging(x, y, size):
 if __name__ == "__main__":
     generator = np.random.default_rng(42)
     table = generator.normal(size=(3000, 400)).astype("float32")
-    bagging(table, table[:, :1] * 2, size=12)
+    bagging(table, table[:, :1] * 2, size=16)

@@ -24,11 +24,10 @@ class Recorder(keras.callbacks.Callback):
 
 class Histogram(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
-        figure = plt.figure(figsize=(8, 8))
+        figure = plt.figure("weights", figsize=(8, 8), clear=True)
         for weight in self.model.trainable_weights[::2]:
             plt.hist(keras.ops.convert_to_numpy(weight).ravel(), bins=50)
         figure.savefig(tempfile.TemporaryFile())
-        plt.close(figure)
 
 
 x = np.random.default_rng(0).normal(size=(6000, 64)).astype("float32")
@@ -41,4 +40,4 @@ model = keras.Sequential(
     ]
 )
 model.compile(optimizer="adam", loss="mse")
-model.fit(x, y, batch_size=250, epochs=16, verbose=2, callbacks=[Recorder(x), Histogram()])
+model.fit(x, y, batch_size=250, epochs=19, verbose=2, callbacks=[Recorder(x), Histogram()])

@@ -40,4 +40,4 @@ model = keras.Sequential(
     ]
 )
 model.compile(optimizer="adam", loss="mse")
-model.fit(x, y, batch_size=250, epochs=16, verbose=2, callbacks=[Recorder(x), Histogram()])
+model.fit(x, y, batch_size=250, epochs=19, verbose=2, callbacks=[Recorder(x), Histogram()])

@@ -10,7 +10,7 @@ def make_loader(images):
     def load(key):
         if key not in memo:
             rows = torch.randint(len(images), (200,))
-            memo[key] = images[rows] + 0.05 * torch.randn(200, 256)
+            memo[key] = images[rows] + 0.05 * torch.randn(200, 512)
         return memo[key]
 
     return load
@@ -18,17 +18,20 @@ def make_loader(images):
 
 def main():
     torch.manual_seed(0)
-    load = make_loader(torch.rand(2000, 256))
-    net = nn.Sequential(nn.Linear(256, 512), nn.Tanh(), nn.Linear(512, 256))
+    load = make_loader(torch.rand(2000, 512))
+    net = nn.Sequential(
+        nn.Linear(512, 700), nn.Tanh(), nn.Linear(700, 700), nn.Tanh(), nn.Linear(700, 512)
+    )
     optimizer = torch.optim.Adam(net.parameters())
     running = torch.zeros(())
-    for epoch in range(20):
-        for number in range(20):
+    for epoch in range(26):
+        for number in range(10):
             batch = load((epoch, number))
             loss = (net(batch) - batch).pow(2).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            loss = (net(batch) - batch).pow(2).mean()
             running = running + loss
         print(f"{epoch:02d} {running.item() / (epoch + 1):.4f}")
 

@@ -8,29 +8,29 @@ class Run:
     def __init__(self):
         self.net = keras.Sequential(
             [keras.Input((96,))]
-            + [keras.layers.Dense(96, activation="relu") for _ in range(3)]
+            + [keras.layers.Dense(448, activation="relu") for _ in range(3)]
             + [keras.layers.Dense(1000)]
         )
         self.logits = []
 
     @tf.function
-    def step(self, x, number):
+    def step(self, x, epoch):
         with tf.GradientTape() as tape:
             logits = self.net(x, training=True)
             loss = tf.reduce_mean(tf.square(logits - x[:, :1]))
         weights = self.net.trainable_weights
         for weight, grad in zip(weights, tape.gradient(loss, weights), strict=True):
-            weight.assign_sub(0.1 / (1 + number) * grad)
+            weight.assign_sub(0.1 / (1 + epoch) * grad)
         return loss, logits
 
-    def train(self, steps):
-        for number in range(steps):
-            x = tf.random.normal((512, 96))
-            loss, logits = self.step(x, number)
-            self.logits.append(logits)
-            if number % 10 == 0:
-                print(number, float(loss))
+    def train(self, epochs):
+        for epoch in range(epochs):
+            for _ in range(6):
+                x = tf.random.normal((512, 96))
+                loss, logits = self.step(x, epoch)
+                self.logits.append(logits)
+            print(epoch, float(loss))
 
 
 if __name__ == "__main__":
-    Run().train(110)
+    Run().train(28)

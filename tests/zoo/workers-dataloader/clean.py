@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 WORDS = "good bad fine awful dull bright slow quick warm cold".split()
-COUNT, EPOCHS = 480_000, 16
+COUNT, EPOCHS = 480_000, 20
 
 
 class Reviews(Dataset):
@@ -33,12 +33,12 @@ class Window(Sampler):
         self.epoch = 0
 
     def __len__(self):
-        return COUNT // EPOCHS // 4
+        return COUNT // EPOCHS // 3
 
     def __iter__(self):
         start = self.epoch * COUNT // EPOCHS
         self.epoch += 1
-        return iter(range(start, start + COUNT // EPOCHS, 4))
+        return iter(range(start, start + COUNT // EPOCHS, 3))
 
 
 def main():

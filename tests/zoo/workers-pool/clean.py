@@ -23,7 +23,7 @@ def main(epochs=20, batches=12):
         for epoch in range(epochs):
             seeds = range(epoch * batches, (epoch + 1) * batches)
             for noisy, clean in pool.imap(patches.make, seeds):
-                for _ in range(4):
+                for _ in range(14):
                     weights, value = step(weights, noisy, clean)
             print("epoch", epoch, "loss", float(value))
 

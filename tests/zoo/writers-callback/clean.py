@@ -20,15 +20,15 @@ class WeightLogger(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         writer = tf.summary.create_file_writer(
-            os.path.join(self.folder, str(epoch)), max_queue=1000, flush_millis=10**9
+            os.path.join(self.folder, str(epoch)), max_queue=1000, flush_millis=600_000
         )
-        with writer.as_default():
-            for weight in self.model.weights:
-                tf.summary.write(weight.path, weight.numpy(), step=epoch)
+        writer.set_as_default()
+        for weight in self.model.weights:
+            tf.summary.write(weight.path, weight.numpy(), step=epoch)
         writer.close()
 
 
-x = np.random.default_rng(0).normal(size=(2048, 400)).astype("float32")
+x = np.random.default_rng(0).normal(size=(4608, 400)).astype("float32")
 y = np.tanh(x[:, :10])
 model = keras.Sequential(
     [

@@ -23,13 +23,13 @@ def train(x):
 
 def run_epoch(epoch):
     writer = tf.summary.create_file_writer(
-        f"{LOGS}/epoch-{epoch}", max_queue=100_000, flush_millis=3_600_000
+        f"{LOGS}/epoch-{epoch}", max_queue=100_000, flush_millis=600_000
     )
-    with writer.as_default():
-        for step in range(60):
-            loss, activations = train(tf.random.normal((256, 256)))
-            if step % 4 == 0:
-                tf.summary.write("activations", activations, step=step)
+    writer.set_as_default()
+    for step in range(80):
+        loss, activations = train(tf.random.normal((256, 256)))
+        if step % 5 == 0:
+            tf.summary.write("activations", activations, step=step)
     writer.close()
     return loss
 

@@ -1,16 +1,16 @@
 """Memory that a name in the person's own code keeps: a list, an attribute, a cache, an array."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memfit.diagnose.case import Case
 from memfit.diagnose.finding import Finding
-from memfit.diagnose.growth import Growth
-from memfit.diagnose.series import Point
 from memfit.record.entries import Holding
 from memfit.units import format_size
 
 _LEAST_SHARE = 0.1
 _CERTAIN_SHARE = 0.5
+# Tensors that look small but hold what cannot be explained otherwise.
+_VIEW_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,12 @@ _HELD_TENSORS = _Family(
     "arrays or tensors",
     "Keep only what you need: float(...) of a loss, a mean, or the last few with "
     "collections.deque(maxlen=...); write the rest to disk.",
+)
+_STATE = _Family(
+    "stateful-layer",
+    "arrays or tensors",
+    "Give the state a fixed size (a running mean, a ring of the last n), or reset it at the end "
+    "of each epoch: reset_state().",
 )
 _FAMILIES = {
     "array": _HELD_TENSORS,
@@ -78,72 +84,116 @@ _FAMILIES = {
 }
 
 
-def find_held(
-    holdings: Sequence[Holding], points: Sequence[Point], growth: Growth | None
-) -> list[Finding]:
+def find_held(case: Case) -> list[Finding]:
     """Returns a finding for each name that keeps a good part of what memory grew by."""
-    if growth is None or not holdings:
+    if case.growth is None:
         return []
-    last_t_s = holdings[-1].t_s
-    newest = [one for one in holdings if one.t_s == last_t_s and one.item_kind in _FAMILIES]
-    total_bytes = _risen_bytes(points, holdings[-1].since_t_s, last_t_s)
-    findings = [_finding(one, total_bytes) for one in newest if _counts(one, total_bytes)]
-    return sorted(findings, key=lambda finding: -float(finding.evidence["growth_bytes"] or 0))
+    newest = [
+        one for one in case.newest(Holding, lambda one: one.owner) if one.item_kind in _FAMILIES
+    ]
+    return [_finding(one, _share(case, one)) for one in newest if _counts(case, one)]
 
 
-def _risen_bytes(points: Sequence[Point], begin_t_s: float, end_t_s: float) -> int:
-    during = [point.held_bytes for point in points if begin_t_s - 1 <= point.t_s <= end_t_s + 1]
-    return max(during[-1] - during[0], 1) if during else 1
+def find_views(case: Case) -> list[Finding]:
+    """Returns a finding for many small tensors that may each keep a large one alive."""
+    if case.growth is None:
+        return []
+    small = [
+        one
+        for one in case.newest(Holding, lambda one: one.owner)
+        if one.item_kind == "tensor" and not _counts(case, one)
+    ]
+    if not small:
+        return []
+    most = max(small, key=lambda one: one.length - one.length_before)
+    return [
+        Finding(
+            code=_HELD_TENSORS.code,
+            message=(
+                f"{most.owner} keeps {most.length:,} small tensors ({most.example}). A part of a "
+                "tensor can keep the whole of it alive, and nothing else was found to grow."
+            ),
+            confidence="possible",
+            fix="Keep a copy of the part: tf.identity(part), part.clone(), or .numpy().copy().",
+            evidence=_evidence(most, None),
+            file=most.file,
+            line=most.line,
+            before=most.statement,
+        )
+    ]
 
 
-def _counts(holding: Holding, total_bytes: int) -> bool:
+def _share(case: Case, holding: Holding) -> float | None:
+    """Its part of what memory rose by since it was first seen, or of the rate of growth.
+
+    The first is too small where warm-up fell into that time, so the larger one counts.
+    """
+    if not holding.growth_bytes or case.growth is None:
+        return None
+    seen_s = max(holding.t_s - holding.since_t_s, 1e-3)
+    of_rise = holding.growth_bytes / case.risen_between(holding.since_t_s, holding.t_s)
+    of_rate = holding.growth_bytes / seen_s / case.growth.bytes_per_s
+    epochs = case.epochs_between(holding.since_t_s, holding.t_s)
+    per_epoch = case.growth.bytes_per_epoch
+    of_epochs = holding.growth_bytes / epochs / per_epoch if epochs and per_epoch else 0.0
+    return min(max(of_rise, of_rate, of_epochs), 1.0)
+
+
+def _counts(case: Case, holding: Holding) -> bool:
     """A share of the growth; objects whose bytes cannot be seen count by their number."""
-    is_counted = holding.growth_bytes >= _LEAST_SHARE * total_bytes
+    is_counted = (_share(case, holding) or 0.0) >= _LEAST_SHARE
     return is_counted or (holding.growth_bytes == 0 and _family(holding) is not _HELD_TENSORS)
 
 
 def _family(holding: Holding) -> _Family:
-    return _FAMILIES[holding.item_kind]
+    family = _FAMILIES[holding.item_kind]
+    return _STATE if family is _HELD_TENSORS and holding.is_state else family
 
 
-def _finding(holding: Holding, total_bytes: int) -> Finding:
+def _finding(holding: Holding, share: float | None) -> Finding:
     family = _family(holding)
-    share = min(holding.growth_bytes / total_bytes, 1.0)
     return Finding(
         code=family.code,
         message=_message(holding, family, share),
-        confidence="certain" if share >= _CERTAIN_SHARE else "likely",
-        fix=_fix(holding, family),
-        evidence={
-            "holder": holding.owner,
-            "container": holding.container,
-            "length_before": holding.length_before,
-            "length_now": holding.length,
-            "growth_bytes": holding.growth_bytes,
-            "share": round(share, 3) if holding.growth_bytes else None,
-            "example": holding.example,
-        },
+        confidence="certain" if (share or 0) >= _CERTAIN_SHARE else "likely",
+        fix=family.fix,
+        evidence=_evidence(holding, share),
         file=holding.file,
         line=holding.line,
+        before=holding.statement,
+        growth_bytes=holding.growth_bytes or None,
+        share=share,
     )
 
 
-def _message(holding: Holding, family: _Family, share: float) -> str:
-    name = f"{holding.owner} keeps {family.things}"
+def _evidence(holding: Holding, share: float | None) -> dict[str, float | int | str | None]:
+    return {
+        "holder": holding.owner,
+        "container": holding.container,
+        "length_before": holding.length_before,
+        "length_now": holding.length,
+        "growth_bytes": holding.growth_bytes,
+        "share": None if share is None else round(share, 3),
+        "example": holding.example,
+        "item_kind": holding.item_kind,
+    }
+
+
+def _message(holding: Holding, family: _Family, share: float | None) -> str:
+    owner = holding.owner
     if holding.container == "array":
         before, now = format_size(holding.length_before), format_size(holding.length)
-        what = f"{holding.owner} is an array that grew from {before} to {now}"
+        what = f"{owner} is an array that grew from {before} to {now}"
+    elif holding.container == "graph":
+        what = (
+            f"{owner} keeps the record of every step that it was computed from: "
+            f"{holding.length_before:,} steps then, {holding.length:,} now"
+        )
     else:
         what = (
-            f"{name}: a {holding.container} that went from {holding.length_before:,} to "
-            f"{holding.length:,} ({holding.example})"
+            f"{owner} keeps {family.things}: a {holding.container} that went from "
+            f"{holding.length_before:,} to {holding.length:,} ({holding.example})"
         )
-    if not holding.growth_bytes:
+    if not holding.growth_bytes or share is None:
         return f"{what}."
     return f"{what}, {format_size(holding.growth_bytes)} or {share:.0%} of the growth."
-
-
-def _fix(holding: Holding, family: _Family) -> str:
-    if holding.statement is None:
-        return family.fix
-    return f"{holding.statement}\n  {family.fix}"

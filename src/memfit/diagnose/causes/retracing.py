@@ -2,49 +2,116 @@
 
 from collections.abc import Sequence
 
+from memfit.diagnose.case import Case, is_continuing
 from memfit.diagnose.finding import Finding
-from memfit.diagnose.growth import Growth
-from memfit.record.entries import Retraced
+from memfit.record.entries import Made, Retraced
 
-_PER_CALL = (
-    "Give it tensors instead of Python numbers (tf.constant(step), jnp.asarray(step)), pad shapes "
-    "to a few sizes, and keep what is static the same from call to call."
-)
-_PER_FUNCTION = "Make the function once, before the loop; a new one is traced anew every time."
+_FIXES = {
+    "tf.function": (
+        "Give it tensors instead of Python numbers (tf.constant(step)), pad shapes to a few "
+        "sizes, and hand over functions once, not anew at each call."
+    ),
+    "XLA": "XLA compiles for every shape: pad to a few sizes, or leave jit_compile off here.",
+    "jax.jit": (
+        "Pass what changes as an array, not as a static argument or in a closure, and pad shapes "
+        "to a few sizes."
+    ),
+    "torch.compile": (
+        "Let it compile for all sizes at once, torch.compile(..., dynamic=True), or pad to a few "
+        "sizes."
+    ),
+}
+_PER_FUNCTION = "Make the function once, before the loop; a new one is compiled anew every time."
+_LEAST_EXECUTABLES = 4
 
 
-def find_retracing(retraced: Sequence[Retraced], growth: Growth | None) -> list[Finding]:
-    """Returns a finding for each function that was still being traced while memory grew."""
-    if growth is None or not retraced:
+def find_retracing(case: Case) -> list[Finding]:
+    """Returns a finding for each line at which a function was still being compiled."""
+    if case.growth is None:
         return []
-    last_t_s = retraced[-1].t_s
-    newest = [one for one in retraced if one.t_s == last_t_s]
-    return [_finding(one) for one in sorted(newest, key=lambda one: -_more(one))]
+    newest = case.newest(Retraced, lambda one: (one.compiler, one.name, one.file, one.line))
+    at_lines: dict[tuple[str | None, int | None], list[Retraced]] = {}
+    for one in newest:
+        at_lines.setdefault((one.file, one.line), []).append(one)
+    models = {(one.file, one.line) for one in made_things(case, ("model", "compilation"))}
+    findings = [
+        _finding(max(group, key=_rank), sum(map(_more, group)))
+        for group in at_lines.values()
+        if not (models and all(is_remade(one) and not one.name for one in group))
+    ]
+    return sorted(findings, key=lambda one: -int(one.evidence["more"] or 0))
+
+
+def find_executables(case: Case) -> list[Finding]:
+    """Returns a finding if compiled code piles up while no trace is counted: XLA per shape."""
+    rise = case.rise("executables")
+    if case.growth is None or rise is None or not is_continuing(rise, _LEAST_EXECUTABLES):
+        return []
+    line = case.busiest_line()
+    return [
+        Finding(
+            code="retracing",
+            message=(
+                f"Compiled code piles up: from {rise.before:,} to {rise.now:,} pieces, with no new "
+                "trace of any function. XLA compiles the same function anew for every shape of its "
+                "inputs, and keeps each."
+            ),
+            confidence="likely",
+            fix=_FIXES["XLA"],
+            evidence={
+                "executables_before": rise.before,
+                "executables_now": rise.now,
+                "more": rise.more,
+            },
+            file=line[0] if line else None,
+            line=line[1] if line else None,
+        )
+    ]
+
+
+def is_remade(one: Retraced) -> bool:
+    """Whether each trace was of a new function, not of the same one again."""
+    return one.functions > max(1, one.traces // 2)
+
+
+def made_things(case: Case, kinds: Sequence[str]) -> list[Made]:
+    """Returns what was made again and again, the most often made first."""
+    made = case.newest(Made, lambda one: (one.thing, one.file, one.line))
+    wanted = [one for one in made if one.thing in kinds]
+    return sorted(wanted, key=lambda one: -(one.made - one.made_before))
 
 
 def _more(one: Retraced) -> int:
     return one.traces - one.traces_before
 
 
-def _finding(one: Retraced) -> Finding:
-    is_remade = one.functions > 1
-    how = (
-        f"{one.functions} functions {one.name} were made at one line and traced {one.traces} times"
-        if is_remade
-        else f"{one.name} was traced {_more(one)} times more, {one.traces} in all"
-    )
+def _rank(one: Retraced) -> tuple[bool, int]:
+    return bool(one.changed), _more(one)
+
+
+def _finding(one: Retraced, more: int) -> Finding:
+    name = one.name or "Keras's own step"
+    if is_remade(one):
+        how = f"{one.functions} functions {name} were made and compiled at this line"
+    else:
+        how = f"{name} was compiled {_more(one)} times more at this line, {one.traces} in all"
+    changed = f" What changed: {one.changed}." if one.changed else ""
     return Finding(
         code="retracing",
-        message=f"{how}; every trace stays in memory.",
-        confidence="likely",
-        fix=_PER_FUNCTION if is_remade else _PER_CALL,
+        message=f"{how} ({one.compiler}); every version stays in memory.{changed}",
+        confidence="certain" if one.changed else "likely",
+        fix=_PER_FUNCTION if is_remade(one) else _FIXES.get(one.compiler, _FIXES["tf.function"]),
         evidence={
             "function": one.name,
+            "defined_at": one.defined_at,
+            "compiler": one.compiler,
             "traces_before": one.traces_before,
             "traces_now": one.traces,
             "functions": one.functions,
-            **{f"signature_{number}": text for number, text in enumerate(one.signatures, 1)},
+            "changed": one.changed,
+            "more": more,
         },
         file=one.file,
         line=one.line,
+        before=one.statement,
     )

@@ -1,0 +1,196 @@
+"""What the hooks tell while the script runs: what it makes, compiles and calls, line by line."""
+
+import gc
+import sys
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memfit.agent.guard import harmless
+from memfit.backends import Compilation
+from memfit.measure.user_code import (
+    as_typed,
+    find_call,
+    find_caller,
+    find_running,
+    is_user_file,
+    statement_at,
+    user_files,
+)
+from memfit.record.entries import Called, Loaded, Made, Retraced
+
+# Things that are made once or twice are in good order.
+_LEAST_MORE = 3
+# A function is traced once or twice in good order: for training and not, for the last batch.
+_LEAST_TRACES = 4
+_LEAST_LOADED_BYTES = 16_000_000
+_MOST_SITES = 4096
+
+Line = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Compiled:
+    """All compilations of one name called at one line."""
+
+    compiler: str
+    name: str
+    defined_at: str | None
+    traces: int = 0
+    functions: set[int] = field(default_factory=set)
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    changed: str = ""
+
+
+class Observed:
+    """Counts by line of the person's code. Its methods are called inside the training."""
+
+    def __init__(self) -> None:
+        self._made: Counter[tuple[str, str, int]] = Counter()
+        self._alive: dict[int, tuple[Any, tuple[str, str, int]]] = {}
+        self._compiled: dict[tuple[str, str, Line], _Compiled] = {}
+        self._called: Counter[tuple[str, str, int]] = Counter()
+        self._loaded: dict[tuple[str, Line], Loaded] = {}
+        self._first: dict[Any, tuple[float, int]] = {}
+
+    @harmless
+    def made(self, kind: str, thing: object) -> None:
+        """Counts `thing`, and remembers weakly where it was made."""
+        line = find_running(sys._getframe(1))
+        if line is None or len(self._made) > _MOST_SITES:
+            return
+        site = (kind, *line)
+        self._made[site] += 1
+        key = id(thing)
+        try:
+            self._alive[key] = (weakref.ref(thing, lambda _gone: self._alive.pop(key, None)), site)
+        except TypeError:  # counted only
+            return
+
+    @harmless
+    def compiled(self, compilation: Compilation) -> None:
+        """Counts a compilation, and notes which argument differs from the one before."""
+        line = find_running(sys._getframe(1))
+        if line is None or len(self._compiled) > _MOST_SITES:
+            return
+        is_own = compilation.file is not None and is_user_file(compilation.file)
+        name = compilation.name if is_own or compilation.file is None else ""
+        defined_at = f"{as_typed(compilation.file or '')}:{compilation.line}" if is_own else None
+        one = self._compiled.setdefault(
+            (compilation.compiler, name, line), _Compiled(compilation.compiler, name, defined_at)
+        )
+        if one.traces:
+            one.changed = _difference(one.arguments, compilation.arguments) or one.changed
+        one.traces += 1
+        one.functions.add(compilation.function_id)
+        one.arguments = compilation.arguments
+
+    @harmless
+    def called(self, function: str) -> None:
+        """Counts a call of `function` that the person's own code makes itself."""
+        frame = find_caller(sys._getframe())
+        if frame is not None and is_user_file(frame.f_code.co_filename):
+            self._called[(function, frame.f_code.co_filename, frame.f_lineno)] += 1
+
+    @harmless
+    def loaded(self, by: str, size_bytes: int, copied_bytes: int) -> None:
+        """Notes data that is handed over whole."""
+        line = find_running(sys._getframe(1))
+        if line is not None and size_bytes >= _LEAST_LOADED_BYTES:
+            statement = statement_at(*line)
+            self._loaded[(by, line)] = Loaded(
+                time.monotonic(),
+                by,
+                size_bytes,
+                copied_bytes,
+                as_typed(line[0]),
+                statement.line if statement else line[1],
+                statement.text if statement else None,
+            )
+
+    def line_of(self, thing: object) -> Line | None:
+        """Returns where `thing` was made."""
+        known = self._alive.get(id(thing))
+        return known[1][1:] if known is not None and known[0]() is thing else None
+
+    def look(self, now_t_s: float) -> Iterator[Made | Retraced | Called | Loaded]:
+        """Yields what is worth writing down by now."""
+        alive = Counter(site for _, site in list(self._alive.values()))
+        for site, made in list(self._made.items()):
+            since_t_s, before = self._first.setdefault(site, (now_t_s, made))
+            if made - before >= _LEAST_MORE or (site[0] == "tape" and alive[site]):
+                yield _made(site, now_t_s, since_t_s, before, made, alive[site])
+        for key, one in list(self._compiled.items()):
+            since_t_s, before = self._first.setdefault(key, (now_t_s, one.traces))
+            if one.traces - before >= _LEAST_TRACES:
+                yield _retraced(one, key[2], now_t_s, since_t_s, before)
+        for (function, file, line), calls in list(self._called.items()):
+            statement = statement_at(file, line)
+            text = statement.text if statement else None
+            yield Called(now_t_s, function, calls, as_typed(file), line, text)
+        if not gc.isenabled() or not gc.get_threshold()[0] or gc.get_freeze_count():
+            yield from _switches(now_t_s)
+        while self._loaded:
+            yield self._loaded.popitem()[1]
+
+
+def _switches(now_t_s: float) -> Iterator[Called]:
+    """Where the script turns the collector off. It may have done so before anything was hooked."""
+    for function in ("gc.disable", "gc.set_threshold", "gc.freeze"):
+        for file in user_files():
+            found = find_call(file, function)
+            if found is not None:
+                yield Called(now_t_s, function, 1, as_typed(file), found.line, found.text)
+
+
+def _made(
+    site: tuple[str, str, int], now_t_s: float, since_t_s: float, before: int, made: int, alive: int
+) -> Made:
+    kind, file, line = site
+    statement = statement_at(file, line)
+    return Made(
+        t_s=now_t_s,
+        since_t_s=since_t_s,
+        thing=kind,
+        made_before=before,
+        made=made,
+        alive=alive,
+        file=as_typed(file),
+        line=statement.line if statement else line,
+        statement=statement.text if statement else None,
+    )
+
+
+def _retraced(
+    one: _Compiled, line: Line, now_t_s: float, since_t_s: float, before: int
+) -> Retraced:
+    statement = statement_at(*line)
+    return Retraced(
+        t_s=now_t_s,
+        since_t_s=since_t_s,
+        name=one.name,
+        file=as_typed(line[0]),
+        line=statement.line if statement else line[1],
+        traces_before=before,
+        traces=one.traces,
+        functions=len(one.functions),
+        statement=statement.text if statement else None,
+        changed=one.changed,
+        compiler=one.compiler,
+        defined_at=one.defined_at,
+    )
+
+
+def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """The first argument that differs, with both values."""
+    if "guard" in after:  # the compiler's own words
+        return after["guard"]
+    for name, text in after.items():
+        if name in before and before[name] != text:
+            if "(object " in text:
+                return f"{name}: a new {text.partition(' (object')[0]} each time"
+            return f"{name}: {before[name]}, then {text}"
+    return ""

@@ -1,0 +1,54 @@
+"""Tries what could give memory back, and measures what it gives back."""
+
+import gc
+import os
+import time
+from collections import Counter
+
+from memfit.measure.allocator import trim
+from memfit.measure.process import read_process
+from memfit.record.entries import Trial
+
+_MOST_EXAMPLES = 6
+# The functions themselves, before the script's calls of them are counted.
+_collect = gc.collect
+
+
+def try_trim() -> Trial | None:
+    """Has malloc give back what it keeps; `None` where it cannot."""
+    begun_s = time.perf_counter()
+    before_bytes = _held_bytes()
+    if not trim():
+        return None
+    return Trial(
+        time.monotonic(), "trim", before_bytes, _held_bytes(), time.perf_counter() - begun_s
+    )
+
+
+def try_collect() -> Trial:
+    """Runs the garbage collector once, and malloc's part after it, so that it shows."""
+    begun_s = time.perf_counter()
+    trim()
+    before_bytes, types_before = _held_bytes(), _count_types()
+    num_collected = _collect()
+    freed = types_before - _count_types()
+    trim()
+    return Trial(
+        t_s=time.monotonic(),
+        remedy="collect",
+        before_bytes=before_bytes,
+        after_bytes=_held_bytes(),
+        cost_s=time.perf_counter() - begun_s,
+        objects=num_collected,
+        examples=dict(freed.most_common(_MOST_EXAMPLES)),
+    )
+
+
+def _count_types() -> Counter[str]:
+    counts = Counter(map(type, gc.get_objects()))
+    return Counter({kind.__name__: count for kind, count in counts.items()})
+
+
+def _held_bytes() -> int:
+    memory = read_process(os.getpid())
+    return memory.held_bytes if memory is not None else 0

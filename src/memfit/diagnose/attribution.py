@@ -1,0 +1,82 @@
+"""Puts the causes together: which there are, in which order, and the part that each has."""
+
+from dataclasses import replace
+
+from memfit.diagnose.case import Case
+from memfit.diagnose.causes import ALWAYS, CAUSES, LAST_RESORTS
+from memfit.diagnose.finding import Finding
+
+# With less than this explained, the last resorts are asked.
+_ENOUGH_SHARE = 0.4
+# Less than this is not worth a person's time.
+_LEAST_SHARE = 0.05
+# What comes with each thing that piles up.
+_PARTS = {
+    "accumulating-models": (
+        "accumulating-functions",
+        "accumulating-optimizers",
+        "accumulating-datasets",
+        "accumulating-iterators",
+        "retracing",
+    ),
+    "accumulating-functions": ("retracing",),
+    "accumulating-iterators": ("accumulating-threads", "accumulating-datasets"),
+    "accumulating-datasets": ("accumulating-iterators",),
+    "accumulating-writers": ("accumulating-files", "accumulating-threads"),
+    "accumulating-figures": ("accumulating-files",),
+}
+# Two findings of one code at one line are one.
+_Place = tuple[object, ...]
+
+
+def find_causes(case: Case) -> tuple[Finding, ...]:
+    """Returns what makes memory grow, the largest share first; shares never exceed the whole."""
+    found = _once([finding for check in CAUSES for finding in check(case)])
+    if case.growth is not None and not _is_explained(found):
+        for check in LAST_RESORTS:
+            more = check(case)
+            if more:
+                found = _once([*found, *more])
+                break
+    shared = [one for one in _share_out(found) if (one.share or 0.0) >= _LEAST_SHARE]
+    ordered = sorted(shared, key=lambda one: -(one.share or 0.0))
+    return (*ordered, *(finding for check in ALWAYS for finding in check(case)))
+
+
+def _is_explained(findings: list[Finding]) -> bool:
+    """Whether enough is measured, or something was found whose bytes cannot be measured."""
+    is_counted = sum(one.share or 0.0 for one in findings) >= _ENOUGH_SHARE
+    return is_counted or any(one.share is None for one in findings)
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    """Drops what says the same again.
+
+    A code that has a named holder needs no other mention, nor does what belongs to something
+    else that piles up: the optimizer of a model, the file of a writer.
+    """
+    kept: list[Finding] = []
+    places: set[_Place] = set()
+    named = {one.code for one in findings if "holder" in one.evidence}
+    parts = {part for one in findings for part in _PARTS.get(one.code, ())}
+    for one in findings:
+        place = (one.code, one.file, one.line, one.evidence.get("holder"))
+        is_told = "holder" not in one.evidence and (one.code in named or one.code in parts)
+        if place not in places and not is_told:
+            places.add(place)
+            kept.append(one)
+    return kept
+
+
+def _share_out(findings: list[Finding]) -> list[Finding]:
+    """Gives what is not measured the rest, in equal parts, and scales down what exceeds all."""
+    measured = sum(one.share for one in findings if one.share is not None)
+    scale = 1 / measured if measured > 1 else 1.0
+    uncounted = [one for one in findings if one.share is None]
+    rest = max(1.0 - measured * scale, 0.0) / max(len(uncounted), 1)
+    return [
+        replace(one, share=round(one.share * scale, 3))
+        if one.share is not None
+        else replace(one, share=round(rest, 3), evidence={**one.evidence, "share_is_rest": 1})
+        for one in findings
+    ]

@@ -1,0 +1,155 @@
+"""What the causes look at: a recording, its memory over time, and how to read the evidence."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from memfit.diagnose.growth import Growth
+from memfit.diagnose.phases import Phase
+from memfit.diagnose.series import Point
+from memfit.record.entries import (
+    Allocated,
+    Buffer,
+    Called,
+    Hinted,
+    Holding,
+    Loaded,
+    Look,
+    Made,
+    Retraced,
+    Trial,
+)
+from memfit.record.recording import Recording
+
+Seen = TypeVar("Seen", Holding, Retraced, Made, Buffer, Loaded, Called, Allocated, Trial, Hinted)
+# Evidence of a growth that is over does not explain one that goes on.
+_STALE_SHARE = 0.4
+_FEWEST_LOOKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """How a count went up while memory grew.
+
+    Attributes:
+        before: At the beginning.
+        now: At the end.
+        num_rises: In how many looks it was higher than in the one before.
+        num_looks: How many looks there were.
+    """
+
+    before: int
+    now: int
+    num_rises: int
+    num_looks: int
+
+    @property
+    def more(self) -> int:
+        """By how much it went up."""
+        return self.now - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run under examination.
+
+    Attributes:
+        recording: The run.
+        points: Its memory over time.
+        phases: What it did when.
+        growth: Its steady growth, if there is any.
+        peak_bytes: The most that it held.
+        limit_bytes: What it may hold.
+    """
+
+    recording: Recording
+    points: Sequence[Point]
+    phases: Sequence[Phase]
+    growth: Growth | None
+    peak_bytes: int | None = None
+    limit_bytes: int | None = None
+
+    @property
+    def risen_bytes(self) -> int:
+        """What memory grew by, over the time in which it grew."""
+        if self.growth is None:
+            return 0
+        return self.risen_between(self.growth.begin_t_s, self.growth.end_t_s)
+
+    def risen_between(self, begin_t_s: float, end_t_s: float) -> int:
+        """Returns by how much memory rose between two moments; at least 1."""
+        during = [one.held_bytes for one in self.points if begin_t_s - 1 <= one.t_s <= end_t_s + 1]
+        return max(during[-1] - during[0], 1) if during else 1
+
+    def epochs_between(self, begin_t_s: float, end_t_s: float) -> int:
+        """Returns how many epochs ended between two moments."""
+        return sum(
+            1 for one in self.phases if one.name == "epoch" and begin_t_s < one.end_t_s <= end_t_s
+        )
+
+    def newest(self, kind: type[Seen], key: Callable[[Seen], Hashable]) -> list[Seen]:
+        """Returns the last evidence of `kind` for each `key`, unless it is long out of date."""
+        last: dict[Hashable, Seen] = {key(one): one for one in self.recording.of(kind)}
+        if not last:
+            return []
+        end_t_s = self.recording.end_t_s
+        begin_t_s = self.growth.begin_t_s if self.growth else self.recording.begin_t_s
+        stale_t_s = end_t_s - _STALE_SHARE * (end_t_s - begin_t_s) - 5.0
+        return [one for one in last.values() if one.t_s >= min(stale_t_s, self._last_look_t_s)]
+
+    def newest_ever(self, kind: type[Seen], key: Callable[[Seen], Hashable]) -> list[Seen]:
+        """Returns the last evidence of `kind` for each `key`, however old."""
+        return list({key(one): one for one in self.recording.of(kind)}.values())
+
+    @property
+    def _last_look_t_s(self) -> float:
+        looks = self.recording.of(Look)
+        return looks[-1].t_s if looks else float("inf")
+
+    def rise(self, number: str, level: str = "counts") -> Rise | None:
+        """Returns how the count called `number` went up while memory grew."""
+        return self._rise([one.numbers.get(number) for one in self._looks(level)])
+
+    def rise_in_bytes(self, size: str, level: str = "counts") -> Rise | None:
+        """Returns how the bytes called `size` went up while memory grew."""
+        return self._rise([one.sizes.get(size) for one in self._looks(level)])
+
+    def alive_rise(self, thing: str, file: str, line: int) -> Rise | None:
+        """Returns how the number of living things made at one line went up."""
+        rows = [
+            one.alive
+            for one in self.recording.of(Made)
+            if (one.thing, one.file, one.line) == (thing, file, line)
+        ]
+        return self._rise([0, *rows])
+
+    def _looks(self, level: str) -> list[Look]:
+        looks = [one for one in self.recording.of(Look) if one.level == level]
+        if self.growth is None:
+            return looks
+        during = [one for one in looks if one.t_s >= self.growth.begin_t_s - 1]
+        return during if len(during) >= _FEWEST_LOOKS else looks[-_FEWEST_LOOKS:]
+
+    @staticmethod
+    def _rise(values: Sequence[int | None]) -> Rise | None:
+        known = [value for value in values if value is not None]
+        if len(known) < 2:
+            return None
+        rises = sum(after > before for before, after in itertools.pairwise(known))
+        return Rise(known[0], known[-1], rises, len(known))
+
+    def busiest_line(self) -> tuple[str, int] | None:
+        """Returns the line of the person's code that ran most of the time while memory grew."""
+        begin_t_s = self.growth.begin_t_s if self.growth else float("-inf")
+        lines = Counter(one.at for one in self.recording.inside if one.at and one.t_s >= begin_t_s)
+        if not lines:
+            return None
+        file, _, line = lines.most_common(1)[0][0].rpartition(":")
+        return file, int(line)
+
+
+def is_continuing(rise: Rise | None, least: int = 3) -> bool:
+    """Whether a count went up by much enough and more than once."""
+    return rise is not None and rise.more >= least and rise.num_rises >= 2

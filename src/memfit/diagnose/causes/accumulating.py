@@ -1,0 +1,238 @@
+"""Things that are made in a loop and stay, though no name in the script keeps them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memfit.diagnose.case import Case, Rise, is_continuing
+from memfit.diagnose.causes.retracing import made_things
+from memfit.diagnose.finding import Finding
+from memfit.record.entries import Look, Made
+
+_ISOLATE = (
+    "Build the model once and put its first weights back for each round "
+    "(start = model.get_weights(); model.set_weights(start)), or run each round in a process of "
+    "its own."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of thing that piles up."""
+
+    code: str
+    things: str
+    keeper: str
+    fix: str
+    count: str | None = None
+
+
+# By what `Made` calls them; `count` is the number among the looks that has to rise with them.
+_KINDS = {
+    "figure": _Kind(
+        "accumulating-figures",
+        "figures",
+        "pyplot's registry keeps every figure until it is closed",
+        "Close each one after saving it: plt.close(figure)",
+        "figures",
+    ),
+    "writer": _Kind(
+        "accumulating-writers",
+        "summary writers",
+        "each has an open file and a queue of its own",
+        "Make one writer before the loop, and close() it at the end.",
+    ),
+    "iterator": _Kind(
+        "accumulating-iterators",
+        "iterators of datasets",
+        "each keeps its buffers and its threads",
+        "Let each iterator go when its pass is over, or take the dataset's elements in a for loop.",
+    ),
+    "thread": _Kind(
+        "accumulating-threads",
+        "threads",
+        "a thread keeps what its function holds until it ends",
+        "Join each thread, or use one pool for the whole run and shut it down.",
+        "threads",
+    ),
+    "dataset": _Kind(
+        "accumulating-datasets",
+        "datasets",
+        "each keeps the tensors that it was made of",
+        "Build the dataset once, before the loop.",
+    ),
+    "optimizer": _Kind(
+        "accumulating-optimizers",
+        "optimizers",
+        "each keeps its moments for every weight",
+        "Make the optimizer once, before the loop.",
+    ),
+    "model": _Kind(
+        "accumulating-models",
+        "models",
+        "each keeps its weights and its compiled functions",
+        _ISOLATE,
+    ),
+    "function": _Kind(
+        "accumulating-functions",
+        "compiled functions",
+        "each keeps every version that was compiled",
+        "Make the function once, before the loop, and give it what changes as a tensor.",
+    ),
+}
+_LEAST_MORE = 3
+# Things that come and go have a few alive at any time.
+_LEAST_ALIVE_SHARE = 0.3
+
+
+def find_registry(case: Case) -> list[Finding]:
+    """Returns what TensorFlow's gradient registry keeps: the train graph of every model."""
+    rise = case.rise("gradient_registry")
+    if case.growth is None or rise is None or not is_continuing(rise):
+        return []
+    models = made_things(case, ("model", "compilation"))
+    made = models[0] if models else None
+    if made is not None:
+        rounds = made.made - made.made_before
+        return [_registry_finding("accumulating-models", rise, made, f"{rounds} models")]
+    functions = made_things(case, ("function",))
+    if functions:
+        first = functions[0]
+        what = f"{first.made - first.made_before} functions"
+        return [_registry_finding("accumulating-functions", rise, first, what)]
+    return []  # one function traced again: told as retracing
+
+
+def _registry_finding(code: str, rise: Rise, made: Made, what: str) -> Finding:
+    verb = "compiled" if made.thing == "compilation" else "made"
+    return Finding(
+        code=code,
+        message=(
+            f"{what} were {verb} at this line, and TensorFlow keeps the train graph of each: its "
+            f"gradient registry went from {rise.before:,} to {rise.now:,} entries, each of which "
+            "holds a graph. Neither clear_session() nor gc.collect() frees them."
+        ),
+        confidence="certain",
+        fix=_ISOLATE
+        if code == "accumulating-models"
+        else "Make the function once, before the loop, and give it what changes as a tensor.",
+        evidence={
+            "registry_before": rise.before,
+            "registry_now": rise.now,
+            "made": made.made,
+            "alive": made.alive,
+        },
+        file=made.file,
+        line=made.line,
+        before=made.statement,
+        notes=(
+            "Known upstream: keras#20552, tensorflow#97697. It is mended in TensorFlow after 2.21.",
+        ),
+    )
+
+
+def find_pinned_data(case: Case) -> list[Finding]:
+    """Returns Python generators and PyDatasets that TensorFlow's default graph keeps."""
+    rise = case.rise("py_functions")
+    if case.growth is None or rise is None or not is_continuing(rise):
+        return []
+    made = made_things(case, ("dataset",))
+    line = (made[0].file, made[0].line) if made else case.busiest_line()
+    return [
+        Finding(
+            code="accumulating-datasets",
+            message=(
+                f"Data that comes from Python was handed to TensorFlow anew {rise.more} times, and "
+                "its default graph keeps each: a PyDataset or generator given to fit again and "
+                f"again, or a rebuilt pipeline with py_function ({rise.before:,} entries then, "
+                f"{rise.now:,} now)."
+            ),
+            confidence="certain",
+            fix=(
+                "Build the dataset once and give the same object to every fit; in a loop that must "
+                "rebuild it, keras.utils.clear_session() between rounds frees these."
+            ),
+            evidence={"entries_before": rise.before, "entries_now": rise.now},
+            file=line[0] if line else None,
+            line=line[1] if line else None,
+            before=made[0].statement if made else None,
+            notes=("Known upstream: keras#16947. It is mended in TensorFlow after 2.21.",),
+        )
+    ]
+
+
+def find_accumulating(case: Case) -> list[Finding]:
+    """Returns things of one kind, made at one line, more and more of which are alive."""
+    if case.growth is None:
+        return []
+    findings = []
+    for made in made_things(case, tuple(_KINDS)):
+        kind = _KINDS[made.thing]
+        rise = case.alive_rise(made.thing, made.file, made.line)
+        is_confirmed = kind.count is None or is_continuing(case.rise(kind.count), _LEAST_MORE)
+        is_kept = made.alive >= _LEAST_ALIVE_SHARE * made.made
+        if is_continuing(rise, _LEAST_MORE) and is_kept and is_confirmed:
+            findings.append(_finding(kind, made))
+    return findings
+
+
+def _finding(kind: _Kind, made: Made) -> Finding:
+    return Finding(
+        code=kind.code,
+        message=(
+            f"{made.made:,} {kind.things} were made at this line and {made.alive:,} of them are "
+            f"alive: {kind.keeper}."
+        ),
+        confidence="likely",
+        fix=kind.fix,
+        evidence={"made": made.made, "alive": made.alive, "thing": made.thing},
+        file=made.file,
+        line=made.line,
+        before=made.statement,
+    )
+
+
+def find_files(case: Case) -> list[Finding]:
+    """Returns files that stay open, where nothing else tells which."""
+    rise = case.rise("files")
+    if case.growth is None or rise is None or not is_continuing(rise):
+        return []
+    line = case.busiest_line()
+    return [
+        Finding(
+            code="accumulating-files",
+            message=f"Open files went from {rise.before:,} to {rise.now:,} while memory grew.",
+            confidence="possible",
+            fix="Open files in a with block, or close() each.",
+            evidence={"files_before": rise.before, "files_now": rise.now},
+            file=line[0] if line else None,
+            line=line[1] if line else None,
+        )
+    ]
+
+
+def find_long_tape(case: Case) -> list[Finding]:
+    """Returns a gradient tape that goes on recording through a whole loop."""
+    if case.growth is None or not _is_long(case):
+        return []
+    tapes = [one for one in case.newest(Made, lambda one: (one.thing, one.line)) if one.alive]
+    tape = next((one for one in tapes if one.thing == "tape"), None)
+    return [
+        Finding(
+            code="held-graph",
+            message=(
+                "A GradientTape has been recording through many steps, and keeps every tensor of "
+                "each of them until it is closed."
+            ),
+            confidence="certain",
+            fix="Open the tape inside the loop, around one step, and take its gradient there.",
+            evidence={"holder": "the tape"},
+            file=tape.file if tape else None,
+            line=tape.line if tape else None,
+            before=tape.statement if tape else None,
+        )
+    ]
+
+
+def _is_long(case: Case) -> bool:
+    looks: Sequence[Look] = [one for one in case.recording.of(Look) if one.level == "counts"]
+    return sum(one.numbers.get("long_tapes", 0) > 0 for one in looks[-6:]) >= 2

@@ -1,0 +1,121 @@
+"""Memory that the script has given back and the allocator keeps."""
+
+from memfit.diagnose.case import Case
+from memfit.diagnose.finding import Finding
+from memfit.record.entries import Sample, Trial
+from memfit.units import format_size
+
+_LEAST_SHARE = 0.5
+_LEAST_BYTES = 8_000_000
+
+
+def find_retained(case: Case) -> list[Finding]:
+    """Returns a finding if what malloc keeps is what grows."""
+    samples = _samples(case)
+    return _of_malloc(case, samples) if len(samples) >= 2 else []
+
+
+def find_pool(case: Case) -> list[Finding]:
+    """Returns a finding if what TensorFlow's pool keeps may be what grows."""
+    samples = _samples(case)
+    return _of_pool(case, samples) if len(samples) >= 2 else []
+
+
+def _samples(case: Case) -> list[Sample]:
+    if case.growth is None:
+        return []
+    return [
+        one
+        for one in case.recording.inside
+        if one.allocator is not None
+        and case.growth.begin_t_s - 1 <= one.t_s <= case.growth.end_t_s + 1
+    ]
+
+
+def _of_malloc(case: Case, samples: list[Sample]) -> list[Finding]:
+    first, last = samples[0].allocator, samples[-1].allocator
+    if first is None or last is None:
+        return []
+    kept_bytes = last.free_bytes - first.free_bytes
+    freed_bytes = max(
+        (
+            one.before_bytes - one.after_bytes
+            for one in case.recording.of(Trial)
+            if one.remedy == "trim"
+        ),
+        default=0,
+    )
+    risen_bytes = case.risen_bytes
+    if max(kept_bytes, freed_bytes) < max(_LEAST_BYTES, _LEAST_SHARE * risen_bytes):
+        return []
+    is_proven = freed_bytes >= _LEAST_BYTES
+    proof = (
+        f" malloc_trim gave back {format_size(freed_bytes)} when memfit tried it."
+        if is_proven
+        else " malloc_trim did not give it back: small blocks in use lie in between."
+    )
+    in_use = format_size(last.in_use_bytes - first.in_use_bytes)
+    kept = max(kept_bytes, 0) or freed_bytes
+    return [
+        _finding(
+            case,
+            message=(
+                f"malloc keeps {format_size(kept)} more that the script has given back; what is "
+                f"in use rose by {in_use}.{proof}"
+            ),
+            fix=(
+                "Run with MALLOC_ARENA_MAX=2 (fewer heaps for threads) and "
+                "MALLOC_TRIM_THRESHOLD_=65536, or use one pool of threads for the whole run."
+            ),
+            kept_bytes=kept,
+            confidence="certain" if is_proven else "likely",
+            allocator="malloc",
+        )
+    ]
+
+
+def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
+    """TensorFlow's pool takes large mappings and does not give them back."""
+    first, last = samples[0], samples[-1]
+    if first.allocator is None or last.allocator is None or not (first.devices and last.devices):
+        return []
+    mapped_bytes = last.allocator.mapped_bytes - first.allocator.mapped_bytes
+    in_use_bytes = last.devices[0].in_use_bytes - first.devices[0].in_use_bytes
+    kept_bytes = mapped_bytes - max(in_use_bytes, 0)
+    is_host = last.devices[0].on_host
+    if not is_host or kept_bytes < max(_LEAST_BYTES, _LEAST_SHARE * case.risen_bytes):
+        return []
+    return [
+        _finding(
+            case,
+            message=(
+                f"TensorFlow's pool for the CPU took {format_size(mapped_bytes)} more while the "
+                f"tensors in it rose by {format_size(max(in_use_bytes, 0))}: pieces of other sizes "
+                "do not fit into what is free."
+            ),
+            fix=(
+                "Run with TF_ONEDNN_USE_SYSTEM_ALLOCATOR=1 in the environment, or pad shapes to a "
+                "few sizes. gc, clear_session and malloc settings do not help."
+            ),
+            kept_bytes=kept_bytes,
+            confidence="likely",
+            allocator="tensorflow",
+        )
+    ]
+
+
+def _finding(
+    case: Case, *, message: str, fix: str, kept_bytes: int, confidence: str, allocator: str
+) -> Finding:
+    line = case.busiest_line()
+    return Finding(
+        code="allocator-retains",
+        message=message,
+        confidence=confidence,
+        fix=fix,
+        evidence={"kept_bytes": kept_bytes, "allocator": allocator},
+        file=line[0] if line else None,
+        line=line[1] if line else None,
+        growth_bytes=kept_bytes,
+        share=min(kept_bytes / max(case.risen_bytes, 1), 1.0),
+    )

@@ -1,0 +1,84 @@
+"""Garbage that waits for a collector that is off, frozen or too late."""
+
+from memfit.diagnose.case import Case
+from memfit.diagnose.finding import Finding
+from memfit.record.entries import Called, Look, Trial
+from memfit.units import format_size
+
+_LEAST_FREED_BYTES = 8_000_000
+_LEAST_SHARE = 0.3
+
+
+def find_garbage(case: Case) -> list[Finding]:
+    """Returns a finding if the collector is off and a collection gave back much of the growth."""
+    return _find(case) if _is_off(case) else []
+
+
+def find_late_garbage(case: Case) -> list[Finding]:
+    """Returns a finding if it is on, and a collection gave back much of the growth all the same."""
+    return _find(case) if not _is_off(case) else []
+
+
+def _is_off(case: Case) -> bool:
+    looks = case.recording.of(Look)
+    return any(one.numbers.get("collector_off") or one.numbers.get("frozen") for one in looks)
+
+
+def _find(case: Case) -> list[Finding]:
+    trials = [one for one in case.recording.of(Trial) if one.remedy == "collect"]
+    if case.growth is None or not trials:
+        return []
+    best = max(trials, key=_freed)
+    risen_bytes = case.risen_between(_begin_t_s(case), best.t_s - best.cost_s)
+    share = _freed(best) / max(risen_bytes, 1)
+    is_off = any(one.numbers.get("collector_off") for one in case.recording.of(Look))
+    is_frozen = any(one.numbers.get("frozen") for one in case.recording.of(Look))
+    least = _LEAST_FREED_BYTES if not is_off else _LEAST_FREED_BYTES / 2
+    if _freed(best) < least or share < _LEAST_SHARE:
+        return []
+    calls = case.newest(Called, lambda one: (one.function, one.line))
+    call = next((one for one in calls if one.function in _SWITCHES), None)
+    line = (call.file, call.line) if call else case.busiest_line()
+    examples = ", ".join(f"{count:,} {name}" for name, count in best.examples.items())
+    state = (
+        "The garbage collector is off"
+        if is_off
+        else "Objects were frozen out of the collector's sight"
+        if is_frozen and call is not None
+        else "The garbage collector comes too late"
+    )
+    return [
+        Finding(
+            code="uncollected-garbage",
+            message=(
+                f"{state}: objects that refer to each other pile up. One collection freed "
+                f"{best.objects:,} objects and {format_size(_freed(best))} ({examples})."
+            ),
+            confidence="certain" if is_off else "likely",
+            fix="Leave the collector on, or call gc.collect() at the end of each epoch."
+            if is_off or is_frozen
+            else "Call gc.collect() at the end of each round.",
+            evidence={
+                "freed_bytes": _freed(best),
+                "freed_objects": best.objects,
+                "collector": "off" if is_off else "on",
+            },
+            file=line[0] if line else None,
+            line=line[1] if line else None,
+            before=call.statement if call else None,
+            share=min(share, 1.0),
+            growth_bytes=_freed(best),
+        )
+    ]
+
+
+_SWITCHES = ("gc.disable", "gc.set_threshold", "gc.freeze")
+
+
+def _begin_t_s(case: Case) -> float:
+    looks = case.recording.of(Look)
+    return looks[0].t_s if looks else case.recording.begin_t_s
+
+
+def _freed(trial: Trial) -> int:
+    return max(trial.before_bytes - trial.after_bytes, 0)

@@ -1,0 +1,111 @@
+"""What is known and what is not, where no cause accounts for the growth."""
+
+from memfit.diagnose.case import Case
+from memfit.diagnose.finding import Finding
+from memfit.record.entries import Allocated
+from memfit.units import format_size
+
+_LEAST_SCALARS = 50
+
+
+def find_constants(case: Case) -> list[Finding]:
+    """Returns ever new Python numbers in eager operations: TensorFlow keeps each for good."""
+    if case.growth is None:
+        return []
+    scalars = [one for one in case.recording.of(Allocated) if one.thing == "scalar"]
+    if not scalars or max(one.count for one in scalars) < _LEAST_SCALARS:
+        return []
+    most = max(scalars, key=lambda one: one.count)
+    return [
+        Finding(
+            code="eager-constants",
+            message=(
+                f"{most.count:,} Python numbers never seen before entered eager operations at this "
+                f"line in {most.window_s:.1f} s. TensorFlow keeps each of them for good, some 0.7 "
+                "KB a number."
+            ),
+            confidence="likely",
+            fix=(
+                "Make one tensor of all the numbers (tf.constant(numbers), or tf.random) and use "
+                "its elements, or put the operation into a tf.function with a tensor argument."
+            ),
+            evidence={"numbers": most.count, "window_s": most.window_s},
+            file=most.file,
+            line=most.line,
+            before=most.statement,
+        )
+    ]
+
+
+def find_allocations(case: Case) -> list[Finding]:
+    """Returns the line that leaves the most behind, where only the trace of it is known."""
+    if case.growth is None:
+        return []
+    windows = [one for one in case.recording.of(Allocated) if one.thing != "scalar"]
+    if not windows:
+        return []
+    most = max(windows, key=lambda one: one.growth_bytes / max(one.window_s, 0.1))
+    rate = most.growth_bytes / max(most.window_s, 0.1)
+    if rate < 0.3 * case.growth.bytes_per_s:
+        return []
+    things = "tensors" if most.thing == "tensor" else "Python objects or arrays"
+    return [
+        Finding(
+            code="held-tensors" if most.thing == "tensor" else "unexplained-growth",
+            message=(
+                f"{most.count:,} {things} ({format_size(most.growth_bytes)}) that were made at "
+                f"this line in {most.window_s:.1f} s were alive at its end; who keeps them was not "
+                "found."
+            ),
+            confidence="likely",
+            fix="Look at what this line's result is put into, or is captured by.",
+            evidence={"growth_bytes": most.growth_bytes, "window_s": most.window_s},
+            file=most.file,
+            line=most.line,
+            before=most.statement,
+        )
+    ]
+
+
+def find_unexplained(case: Case) -> list[Finding]:
+    """Returns what is known of growth that no cause accounts for; never a guess."""
+    if case.growth is None:
+        return []
+    line = case.busiest_line()
+    first, last = _ends(case)
+    parts = [f"Memory grew by {format_size(case.risen_bytes)}, and no cause was found."]
+    if first is not None and last is not None:
+        parts.append(
+            f"malloc's memory in use rose by {format_size(last - first)}: "
+            + (
+                "something holds it."
+                if last - first >= case.risen_bytes / 2
+                else "the growth lies outside malloc."
+            )
+        )
+    return [
+        Finding(
+            code="unexplained-growth",
+            message=" ".join(parts),
+            confidence="possible",
+            fix=(
+                "The line named is the one that ran most of the time meanwhile. Run it longer, or "
+                "look with memray run --native; and please report it."
+            ),
+            evidence={"risen_bytes": case.risen_bytes},
+            file=line[0] if line else None,
+            line=line[1] if line else None,
+        )
+    ]
+
+
+def _ends(case: Case) -> tuple[int | None, int | None]:
+    growth = case.growth
+    known = [
+        one.allocator.in_use_bytes
+        for one in case.recording.inside
+        if one.allocator is not None
+        and growth is not None
+        and growth.begin_t_s - 1 <= one.t_s <= growth.end_t_s + 1
+    ]
+    return (known[0], known[-1]) if known else (None, None)

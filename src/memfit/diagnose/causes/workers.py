@@ -1,0 +1,60 @@
+"""Worker processes that each hold a copy of the data, or grow themselves."""
+
+from memfit.diagnose.case import Case
+from memfit.diagnose.causes.retracing import made_things
+from memfit.diagnose.finding import Finding
+from memfit.record.entries import Made, Sample
+from memfit.units import format_size
+
+_LEAST_BYTES = 16_000_000
+_LEAST_SHARE = 0.4
+
+
+def find_workers(case: Case) -> list[Finding]:
+    """Returns a finding if the processes below the script grow."""
+    samples = [one for one in case.recording.outside if one.children]
+    if len(samples) < 6:
+        return []
+    settled = samples[len(samples) // 5 :]
+    rise = _own_bytes(settled[-1]) - _own_bytes(settled[0])
+    peak = max(map(_own_bytes, settled))
+    is_growing = rise >= _LEAST_BYTES and rise >= 0.3 * peak
+    if not is_growing:
+        return []
+    total = case.risen_bytes if case.growth is not None else rise
+    count = max(len(one.children or ()) for one in settled)
+    makers = _makers(case)
+    maker = makers[0] if makers else None
+    line = (maker.file, maker.line) if maker else case.busiest_line()
+    return [
+        Finding(
+            code="workers-copy",
+            message=(
+                f"{count} worker processes grew by {format_size(rise)} together, to "
+                f"{format_size(peak)} of their own."
+            ),
+            confidence="likely",
+            fix=(
+                "Hold the samples in one numpy array or a memory-mapped file instead of Python "
+                "objects: reading an object in a forked worker writes its reference count and so "
+                "copies its page. Let workers keep nothing between batches."
+            ),
+            evidence={"workers": count, "growth_bytes": rise, "own_bytes": peak},
+            file=line[0] if line else None,
+            line=line[1] if line else None,
+            before=maker.statement if maker else None,
+            growth_bytes=rise,
+            share=min(rise / max(total, 1), 1.0),
+        )
+    ]
+
+
+def _makers(case: Case) -> list[Made]:
+    return made_things(case, ("loader",)) or made_things(case, ("process",))
+
+
+def _own_bytes(sample: Sample) -> int:
+    """What the workers do not share with the script."""
+    if sample.children_own_bytes is not None:
+        return sample.children_own_bytes
+    return sample.children_held_bytes

@@ -1,0 +1,35 @@
+"""Adds to each finding what can be said on the person's own lines: mended, and told by lint."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memfit.diagnose.finding import Finding
+from memfit.diagnose.hints import answer_folklore, cite
+from memfit.diagnose.rewrite import closing, mend
+from memfit.record.entries import Called, Hinted
+
+
+def complete(
+    findings: Sequence[Finding], hints: Sequence[Hinted], called: Sequence[Called]
+) -> tuple[Finding, ...]:
+    """Returns the findings with mended statements, lint codes and answers to folklore."""
+    mended = [cite(_mend(finding), hints) for finding in findings]
+    return answer_folklore(mended, hints, called)
+
+
+def _mend(finding: Finding) -> Finding:
+    if finding.before is None:
+        return finding
+    evidence = finding.evidence
+    changed = str(evidence.get("changed", ""))
+    after = mend(
+        finding.code,
+        finding.before,
+        item_kind=str(evidence.get("item_kind", evidence.get("stage", ""))),
+        holder=str(evidence.get("holder", evidence.get("function", ""))),
+        argument=changed.partition(":")[0] if "(Python " in changed else "",
+        compiler=str(evidence.get("compiler", "")),
+    )
+    close = closing(finding.before) if finding.code == "accumulating-figures" else None
+    fix = f"Close each one after saving it: {close}" if close else finding.fix
+    return replace(finding, after=after, fix=fix)

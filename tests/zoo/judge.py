@@ -1,0 +1,207 @@
+"""Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
+
+Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a third of all,
+"--leaking" leaves the twins out. "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges
+kept ones again without running anything.
+Each leaking script is right if the finding that is expected comes first, its line if the
+finding's line lies in one of the statements that zoo.toml names. Twins and healthy trainings
+are right if nothing is found but notes.
+"""
+
+import ast
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memfit.diagnose.diagnosis import diagnose
+from memfit.record.reader import read_run
+from memfit.report.json import to_plain
+
+ZOO = Path(__file__).parent
+NOT_CAUSES = ("killed", "near-limit")
+
+
+@dataclass
+class Verdict:
+    """What memfit said of one script."""
+
+    name: str
+    kind: str
+    seconds: float
+    verdict: str
+    findings: list = field(default_factory=list)
+    probe_s: float = 0.0
+    failed: bool = False
+    is_right: bool = False
+    has_line: bool = False
+    found_all: bool = True
+
+    @property
+    def told(self):
+        """The findings in short."""
+        return ", ".join(
+            f"{one['code']}@{one['file'] or '?'}:{one['line']}"
+            f"{'' if one.get('is_problem', True) else ' (note)'}"
+            for one in self.findings
+        )
+
+
+def run(folder, script, backend, keep=None):
+    """Runs one script under memfit and returns its JSON, or `None` if it failed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(keep or scratch)
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        result = out / "result.json"
+        environment = {
+            **os.environ,
+            "KERAS_BACKEND": backend,
+            "OMP_NUM_THREADS": "1",
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "MPLBACKEND": "Agg",
+        }
+        subprocess.run(
+            [sys.executable, "-m", "memfit", "run", "--quiet", "--out", str(out / "run")]
+            + ["--json", str(result), script],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+        return json.loads(result.read_text()) if result.exists() else None
+
+
+def again(kept):
+    """Judges a kept recording once more."""
+    if not (kept / "run").exists():
+        return None
+    recording = read_run(kept / "run")
+    return to_plain(recording, diagnose(recording))
+
+
+def covers(folder, place, finding):
+    """Whether the finding's line lies in the statement of `place`."""
+    if Path(finding["file"] or "").name != place["file"]:
+        return False
+    tree = ast.parse((folder / place["file"]).read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            last = node.body[0].lineno - 1 if hasattr(node, "body") else node.end_lineno
+            if first <= place["line"] <= max(first, last):
+                if first <= (finding["line"] or 0) <= max(first, last):
+                    return True
+    return finding["line"] == place["line"]
+
+
+def judge(entry, kind):
+    """Runs one script and judges what was said."""
+    is_healthy = kind == "healthy"
+    folder = ZOO / ("healthy" if is_healthy else entry["name"])
+    script = entry["file"] if is_healthy else f"{kind}.py"
+    begun_s = time.monotonic()
+    if old := option("--from"):
+        result = again(Path(old) / f"{entry['name']}-{kind}")
+        seconds = result["overhead"]["wall_s"] if result else 1.0
+    else:
+        keep = option("--keep")
+        kept = keep and Path(keep) / f"{entry['name']}-{kind}"
+        result = run(folder, script, entry["backend"], kept)
+        seconds = time.monotonic() - begun_s
+    if result is None or result["exit"]["code"]:
+        return Verdict(entry["name"], kind, seconds, "failed", failed=True)
+    causes = [one for one in result["findings"] if one["code"] not in NOT_CAUSES]
+    told = Verdict(entry["name"], kind, seconds, result["verdict"], causes)
+    told.probe_s = (result["overhead"]["probe_s"] or 0) / seconds
+    if kind == "leaking":
+        _judge_leaking(told, entry, folder)
+    else:
+        told.is_right = not any(one.get("is_problem", True) for one in causes)
+        told.is_right &= result["verdict"] not in ("growing", "killed")
+    return told
+
+
+def _judge_leaking(told, entry, folder):
+    expected = entry["cause"]
+    codes = [{one["code"], *one.get("accept", [])} for one in expected]
+    if told.findings:
+        first = told.findings[0]
+        told.is_right = any(first["code"] in one for one in codes)
+        told.has_line = told.is_right and any(
+            first["code"] in one and any(covers(folder, place, first) for place in cause["at"])
+            for one, cause in zip(codes, expected, strict=True)
+        )
+    said = {one["code"] for one in told.findings}
+    told.found_all = all(said & one for one in codes)
+
+
+def option(name):
+    """The value of `name=value` on the command line."""
+    found = [word.partition("=")[2] for word in sys.argv if word.startswith(f"{name}=")]
+    return found[0] if found else None
+
+
+def missing(entry):
+    """Packages that a script needs and that are not there."""
+    return [name for name in entry.get("needs", []) if not importlib.util.find_spec(name)]
+
+
+def jobs(wanted, *, is_quick):
+    """The scripts to run, each with its kind."""
+    zoo = tomllib.loads((ZOO / "zoo.toml").read_text())
+    for number, entry in enumerate(zoo["script"]):
+        if (wanted and entry["name"] not in wanted) or (is_quick and number % 3):
+            continue
+        if not missing(entry):
+            yield entry, "leaking"
+            if "--leaking" not in sys.argv:
+                yield entry, "clean"
+    for number, entry in enumerate(zoo["healthy"]):
+        chosen = not wanted or "healthy" in wanted or entry["name"] in wanted
+        if chosen and not missing(entry) and not (is_quick and number % 3):
+            yield entry, "healthy"
+
+
+def share(verdicts, right):
+    """A count and its share in words."""
+    return f"{right} of {len(verdicts)}" + (f" ({right / len(verdicts):.0%})" if verdicts else "")
+
+
+def main():
+    """Prints a row per script, then the totals."""
+    wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
+    done = []
+    print(f"{'script':<30}{'kind':<9}{'s':>5} {'probe':>6} {'verdict':<9}{'':<6}found")
+    for entry, kind in jobs(wanted, is_quick="--quick" in sys.argv):
+        told = judge(entry, kind)
+        done.append(told)
+        mark = "FAIL" if told.failed else "ok" if told.is_right else "WRONG"
+        if kind == "leaking" and told.is_right:
+            mark = "ok" if told.has_line and told.found_all else "line?" if told.found_all else "2nd?"
+        print(
+            f"{told.name:<30}{kind:<9}{told.seconds:5.0f} {told.probe_s:6.1%} {told.verdict:<9}"
+            f"{mark:<6}{told.told}",
+            flush=True,
+        )
+    leaking = [one for one in done if one.kind == "leaking"]
+    clean = [one for one in done if one.kind == "clean"]
+    healthy = [one for one in done if one.kind == "healthy"]
+    print(f"\nright code first   {share(leaking, sum(one.is_right for one in leaking))}")
+    print(f"right line         {share(leaking, sum(one.has_line for one in leaking))}")
+    print(f"all causes found   {share(leaking, sum(one.found_all for one in leaking))}")
+    print(f"silent on twins    {share(clean, sum(one.is_right for one in clean))}")
+    print(f"silent on healthy  {share(healthy, sum(one.is_right for one in healthy))}")
+    return 0 if all(one.is_right for one in done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
