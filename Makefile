@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit format bench clean
+.PHONY: help demo test check unit format zoo bench clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -30,6 +30,9 @@ unit: $(STAMPS)-test  ## only the tests that need no training
 format: $(STAMPS)-test  ## format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+zoo: $(STAMPS)-test  ## run the zoo: scripts with a known fault and their twins, some 40 minutes
+	$(BIN)/python tests/zoo/judge.py
 
 bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene (some 20 minutes)
 	$(BIN)/python benchmarks/overhead.py

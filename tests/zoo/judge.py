@@ -1,7 +1,8 @@
 """Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
 
 Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a third of all,
-"--leaking" leaves the twins out. "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges
+"--leaking" leaves the twins out, "--mend" applies each mended statement and runs it once more.
+"--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges
 kept ones again without running anything.
 Each leaking script is right if the finding that is expected comes first, its line if the
 finding's line lies in one of the statements that zoo.toml names. Twins and healthy trainings
@@ -27,6 +28,8 @@ from memfit.report.json import to_plain
 
 ZOO = Path(__file__).parent
 NOT_CAUSES = ("killed", "near-limit")
+MEMFIT = (sys.executable, "-m", "memfit")
+KINDS = ("leaking", "clean", "healthy")
 
 
 @dataclass
@@ -43,13 +46,14 @@ class Verdict:
     is_right: bool = False
     has_line: bool = False
     found_all: bool = True
+    helps: bool | None = None
 
     @property
     def told(self):
         """The findings in short."""
         return ", ".join(
             f"{one['code']}@{one['file'] or '?'}:{one['line']}"
-            f"{'' if one.get('is_problem', True) else ' (note)'}"
+            f"{'' if one['is_problem'] else ' (note)'}"
             for one in self.findings
         )
 
@@ -69,8 +73,7 @@ def run(folder, script, backend, keep=None):
             "MPLBACKEND": "Agg",
         }
         subprocess.run(
-            [sys.executable, "-m", "memfit", "run", "--quiet", "--out", str(out / "run")]
-            + ["--json", str(result), script],
+            [*MEMFIT, "run", "--quiet", "--out", str(out / "run"), "--json", str(result), script],
             cwd=folder,
             env=environment,
             stdout=subprocess.DEVNULL,
@@ -125,9 +128,40 @@ def judge(entry, kind):
     if kind == "leaking":
         _judge_leaking(told, entry, folder)
     else:
-        told.is_right = not any(one.get("is_problem", True) for one in causes)
+        told.is_right = not any(one["is_problem"] for one in causes)
         told.is_right &= result["verdict"] not in ("growing", "killed")
     return told
+
+
+def mend(folder, finding, into):
+    """Copies a script into `into` with the statement of a finding as memfit mends it."""
+    shutil.copytree(folder, into, dirs_exist_ok=True)
+    path = into / finding["file"]
+    lines = path.read_text().splitlines()
+    statement = next(
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.stmt) and node.lineno == finding["line"]
+    )
+    indent = lines[finding["line"] - 1][: statement.col_offset]
+    last = statement.body[0].lineno - 1 if hasattr(statement, "body") else statement.end_lineno
+    mended = [indent + line for line in finding["after"].splitlines()] or [indent + "pass"]
+    lines[finding["line"] - 1 : last] = mended
+    path.write_text("\n".join(lines) + "\n")
+
+
+def helps(entry, told):
+    """Whether the growth is gone once the first finding is mended; `None` if it cannot be."""
+    first = told.findings[0] if told.findings else None
+    if first is None or first["after"] is None:
+        return None
+    with tempfile.TemporaryDirectory() as scratch:
+        mend(ZOO / entry["name"], first, Path(scratch))
+        result = run(Path(scratch), "leaking.py", entry["backend"])
+    if result is None or result["exit"]["code"]:
+        return False
+    again_told = [one["code"] for one in result["findings"] if one["is_problem"]]
+    return first["code"] not in again_told
 
 
 def _judge_leaking(told, entry, folder):
@@ -155,51 +189,67 @@ def missing(entry):
     return [name for name in entry.get("needs", []) if not importlib.util.find_spec(name)]
 
 
-def jobs(wanted, *, is_quick):
-    """The scripts to run, each with its kind."""
+def jobs(wanted=(), *, is_quick=False, kinds=("leaking", "clean", "healthy")):
+    """The scripts to run, each with its kind; a third of them if `is_quick`."""
     zoo = tomllib.loads((ZOO / "zoo.toml").read_text())
     for number, entry in enumerate(zoo["script"]):
         if (wanted and entry["name"] not in wanted) or (is_quick and number % 3):
             continue
         if not missing(entry):
-            yield entry, "leaking"
-            if "--leaking" not in sys.argv:
-                yield entry, "clean"
+            yield from ((entry, kind) for kind in kinds if kind != "healthy")
     for number, entry in enumerate(zoo["healthy"]):
-        chosen = not wanted or "healthy" in wanted or entry["name"] in wanted
-        if chosen and not missing(entry) and not (is_quick and number % 3):
+        is_chosen = not wanted or "healthy" in wanted or entry["name"] in wanted
+        if "healthy" in kinds and is_chosen and not missing(entry) and not (is_quick and number % 3):
             yield entry, "healthy"
 
 
-def share(verdicts, right):
-    """A count and its share in words."""
-    return f"{right} of {len(verdicts)}" + (f" ({right / len(verdicts):.0%})" if verdicts else "")
+def summarise(done):
+    """The totals, a line each."""
+    kinds = {kind: [one for one in done if one.kind == kind] for kind in KINDS}
+    rows = [
+        ("right code first", kinds["leaking"], "is_right"),
+        ("right line", kinds["leaking"], "has_line"),
+        ("all causes found", kinds["leaking"], "found_all"),
+        ("silent on twins", kinds["clean"], "is_right"),
+        ("silent on healthy", kinds["healthy"], "is_right"),
+    ]
+    for name, group, attribute in rows:
+        if group:
+            right = sum(getattr(one, attribute) for one in group)
+            yield f"{name:<19}{right} of {len(group)} ({right / len(group):.1%})"
+    mended = [one for one in done if one.helps is not None]
+    if mended:
+        right = sum(one.helps for one in mended)
+        yield f"{'mended lines help':<19}{right} of {len(mended)} ({right / len(mended):.1%})"
+
+
+def row(told):
+    """One script, a line."""
+    mark = "FAILED" if told.failed else "ok" if told.is_right else "WRONG"
+    if told.kind == "leaking" and told.is_right and not told.has_line:
+        mark = "line?"
+    if told.kind == "leaking" and told.is_right and not told.found_all:
+        mark = "missed"
+    mended = {True: " mended", False: " MENDING DOES NOT HELP", None: ""}[told.helps]
+    return (
+        f"{told.name:<28}{told.kind:<9}{told.seconds:4.0f} {told.probe_s:6.1%} {told.verdict:<8} "
+        f"{mark:<7}{told.told}{mended}"
+    )
 
 
 def main():
     """Prints a row per script, then the totals."""
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
+    kinds = ("leaking",) if "--leaking" in sys.argv else KINDS
     done = []
-    print(f"{'script':<30}{'kind':<9}{'s':>5} {'probe':>6} {'verdict':<9}{'':<6}found")
-    for entry, kind in jobs(wanted, is_quick="--quick" in sys.argv):
+    print(f"{'script':<28}{'kind':<9}{'s':>4} {'probe':>6} {'verdict':<8} {'':<7}found")
+    for entry, kind in jobs(wanted, is_quick="--quick" in sys.argv, kinds=kinds):
         told = judge(entry, kind)
+        if kind == "leaking" and "--mend" in sys.argv:
+            told.helps = helps(entry, told)
         done.append(told)
-        mark = "FAIL" if told.failed else "ok" if told.is_right else "WRONG"
-        if kind == "leaking" and told.is_right:
-            mark = "ok" if told.has_line and told.found_all else "line?" if told.found_all else "2nd?"
-        print(
-            f"{told.name:<30}{kind:<9}{told.seconds:5.0f} {told.probe_s:6.1%} {told.verdict:<9}"
-            f"{mark:<6}{told.told}",
-            flush=True,
-        )
-    leaking = [one for one in done if one.kind == "leaking"]
-    clean = [one for one in done if one.kind == "clean"]
-    healthy = [one for one in done if one.kind == "healthy"]
-    print(f"\nright code first   {share(leaking, sum(one.is_right for one in leaking))}")
-    print(f"right line         {share(leaking, sum(one.has_line for one in leaking))}")
-    print(f"all causes found   {share(leaking, sum(one.found_all for one in leaking))}")
-    print(f"silent on twins    {share(clean, sum(one.is_right for one in clean))}")
-    print(f"silent on healthy  {share(healthy, sum(one.is_right for one in healthy))}")
+        print(row(told), flush=True)
+    print("", *summarise(done), sep="\n")
     return 0 if all(one.is_right for one in done) else 1
 
 

@@ -5,6 +5,7 @@ these do not explain it does the examiner go further: it tries what could give m
 a census of all objects, and at last traces allocations for a second.
 """
 
+import gc
 import time
 from collections.abc import Callable
 
@@ -118,6 +119,8 @@ class Examiner:
             return
         if not self._next_steps:
             return
+        if not gc.isenabled():  # then garbage is what to look for first
+            self._next_steps.sort(key=lambda step: step[0] != self._collect)
         step, cost_s = self._next_steps[0]
         if self._spent_s + cost_s <= _SHARE_UNDER_SUSPICION * (now_t_s - self._begun_t_s):
             self._next_steps.pop(0)

@@ -73,6 +73,8 @@ def _hook_keras(keras: Any) -> None:
     for name in _WITH_CALLBACKS:
         _replace(keras.Model, name, _with_monitor)
     _replace(keras.Model, "train_on_batch", _counting(_count_batch))
+    for name in ("test_on_batch", "predict_on_batch"):
+        _replace(keras.Model, name, _counting(session.count_call))
     _replace(keras.optimizers.Optimizer, "apply", _counting(session.count_update))
     observed = session.observed
     for public_class, kind in (

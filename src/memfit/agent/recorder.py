@@ -31,6 +31,8 @@ from memfit.record.runs import create_file
 from memfit.record.writer import Writer
 
 _MOST_TROUBLES = 20
+# The script has come back to lines that it had left this often: it is in a loop.
+_LEAST_RETURNS = 3
 # What reading malloc may cost of the training's time.
 _SHARE_OF_TIME = 0.02
 # Epochs of some milliseconds: a sample at the end of each would cost more than the epoch.
@@ -104,6 +106,9 @@ class Recorder:
         self._sample_cost_s = self._allocator_cost_s = 0.0
         self._probe_s = 0.0
         self._num_troubles = 0
+        self._lines: set[str] = set()
+        self._last_line: str | None = None
+        self._num_returns = 0
         guard.on_trouble = self._record_trouble
         self._writer.append(_header())
         self.note_software()
@@ -151,7 +156,7 @@ class Recorder:
 
     def _tick(self) -> None:
         self.sample(reads_children=self._is_alone)
-        if self.counters.has_begun:
+        if self._has_begun:
             self.examine()
         with self._lock:
             self._phases.settle()
@@ -175,11 +180,23 @@ class Recorder:
                 at=_running_line(),
             )
             self._writer.append(sample)
-            if self.counters.has_begun:
+            self._note_line(sample.at)
+            if self._has_begun:
                 self._suspicion.add(sample.t_s, memory.held_bytes)
             self._sample_cost_s = time.perf_counter() - begun_s
             self._last_sample = sample
             return sample
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether steps were seen, or a loop that has none which memfit knows."""
+        return self.counters.has_begun or self._num_returns >= _LEAST_RETURNS
+
+    def _note_line(self, line: str | None) -> None:
+        if line is not None and line != self._last_line:
+            self._num_returns += line in self._lines
+            self._lines.add(line)
+            self._last_line = line
 
     def _read_allocator(self) -> AllocatorMemory | None:
         """Malloc walks all its free blocks to answer: with millions of them, not every time."""

@@ -7,6 +7,7 @@ from collections import Counter
 
 from memfit.measure.allocator import trim
 from memfit.measure.process import read_process
+from memfit.measure.user_code import is_user_class
 from memfit.record.entries import Trial
 
 _MOST_EXAMPLES = 6
@@ -31,7 +32,7 @@ def try_collect() -> Trial:
     trim()
     before_bytes, types_before = _held_bytes(), _count_types()
     num_collected = _collect()
-    freed = types_before - _count_types()
+    freed = (types_before - _count_types()).most_common()
     trim()
     return Trial(
         t_s=time.monotonic(),
@@ -40,13 +41,18 @@ def try_collect() -> Trial:
         after_bytes=_held_bytes(),
         cost_s=time.perf_counter() - begun_s,
         objects=num_collected,
-        examples=dict(freed.most_common(_MOST_EXAMPLES)),
+        # The person's own classes first: those can be looked up in the script.
+        examples={
+            kind.__name__: count
+            for kind, count in sorted(freed, key=lambda one: not is_user_class(one[0]))[
+                :_MOST_EXAMPLES
+            ]
+        },
     )
 
 
-def _count_types() -> Counter[str]:
-    counts = Counter(map(type, gc.get_objects()))
-    return Counter({kind.__name__: count for kind, count in counts.items()})
+def _count_types() -> Counter[type]:
+    return Counter(map(type, gc.get_objects()))
 
 
 def _held_bytes() -> int:

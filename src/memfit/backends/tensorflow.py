@@ -171,7 +171,9 @@ def _tell_new_shapes(function: Any, args: Any, kwargs: Any, observer: Observer) 
 
 
 def _note_tape(tape: Any, observer: Observer) -> None:
+    """An eager loop opens one at each step; a compiled one only while it is traced."""
     _tapes[tape] = time.monotonic()
+    observer.stepped()
     observer.made("tape", tape)
 
 

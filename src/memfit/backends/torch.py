@@ -13,10 +13,18 @@ from memfit.backends import (
     DeviceMemory,
     LiveObject,
     Observer,
+    kind_by_class,
     tell_after,
 )
 
 FIT_COPIES_ARRAYS = False
+_KINDS = {
+    "Optimizer": "optimizer",
+    "Module": "model",
+    "DataLoader": "dataset",
+    "_BaseDataLoaderIter": "iterator",
+    "SummaryWriter": "writer",
+}
 _MOST_NODES = 20_000
 _MOST_NODES_OPENED = 200
 
@@ -40,7 +48,8 @@ def describe(value: Any) -> LiveObject | None:
     """Returns what an object of torch is; a tensor that keeps its graph is a `"graph"`."""
     torch: Any = sys.modules["torch"]
     if not isinstance(value, torch.Tensor):
-        return None
+        name = kind_by_class(_KINDS, value)
+        return LiveObject(name, 0, id(value), type(value).__name__) if name else None
     kind = "graph" if value.grad_fn is not None else "tensor"
     if value.device.type != "cpu" or value.layout != torch.strided:
         return LiveObject(kind, 0, id(value), f"{value.dtype} on {value.device}")

@@ -10,6 +10,7 @@ from memfit.diagnose.finding import Finding
 _ENOUGH_SHARE = 0.4
 # Less than this is not worth a person's time.
 _LEAST_SHARE = 0.05
+_INFERRED = ("allocator-retains", "uncollected-garbage", "unexplained-growth")
 # What comes with each thing that piles up.
 _PARTS = {
     "accumulating-models": (
@@ -39,7 +40,12 @@ def find_causes(case: Case) -> tuple[Finding, ...]:
                 found = _once([*found, *more])
                 break
     shared = [one for one in _share_out(found) if (one.share or 0.0) >= _LEAST_SHARE]
-    ordered = sorted(shared, key=lambda one: -(one.share or 0.0))
+    has_holder = any("holder" in one.evidence for one in shared)
+    # What a name holds comes before what is only inferred: the rest often follows from it.
+    ordered = sorted(
+        shared,
+        key=lambda one: (has_holder and one.code in _INFERRED, -(one.share or 0.0)),
+    )
     return (*ordered, *(finding for check in ALWAYS for finding in check(case)))
 
 
@@ -60,7 +66,9 @@ def _once(findings: list[Finding]) -> list[Finding]:
     named = {one.code for one in findings if "holder" in one.evidence}
     parts = {part for one in findings for part in _PARTS.get(one.code, ())}
     for one in findings:
-        place = (one.code, one.file, one.line, one.evidence.get("holder"))
+        place: _Place = (one.code, one.file, one.line, one.evidence.get("holder"))
+        if one.code.startswith("accumulating-") and "holder" not in one.evidence:
+            place = (one.code,)  # the line at which most are made stands for the others
         is_told = "holder" not in one.evidence and (one.code in named or one.code in parts)
         if place not in places and not is_told:
             places.add(place)

@@ -80,7 +80,9 @@ class Case:
 
     def risen_between(self, begin_t_s: float, end_t_s: float) -> int:
         """Returns by how much memory rose between two moments; at least 1."""
-        during = [one.held_bytes for one in self.points if begin_t_s - 1 <= one.t_s <= end_t_s + 1]
+        during = [
+            one.held_bytes for one in self.points if begin_t_s - 1 <= one.t_s <= end_t_s + 0.1
+        ]
         return max(during[-1] - during[0], 1) if during else 1
 
     def epochs_between(self, begin_t_s: float, end_t_s: float) -> int:

@@ -6,19 +6,23 @@ from dataclasses import dataclass
 
 from memfit.diagnose.phases import Phase
 from memfit.diagnose.series import Point
-from memfit.diagnose.trend import MIN_WINDOWS, Trend, find_trend
+from memfit.diagnose.trend import MIN_WINDOWS, Trend, find_trend, fit_slope
 
 # More windows tell nothing new, and the slope looks at all pairs.
 _MOST_WINDOWS = 60
 # A run without epochs is cut into windows of time.
 _SHORTEST_S = 3.0
 _POINTS_PER_WINDOW = 2
+# Fewer calls than this are not the steps of a loop.
+_FEWEST_STEPS = 5
 _MOST_TIME_WINDOWS = 24
 # What malloc keeps is called growth only when it is much and does not end.
 _RETAINED_WINDOWS = 20
 _RETAINED_SHARE = 0.05
-# A trial after this part of the run leaves too little time to see the growth go on.
-_LATE_SHARE = 0.6
+# What is in use jumps more than what is held; a part of the rise is proof enough.
+_USED_SHARE = 0.15
+# Growth that goes on after a trial does so at about its former rate.
+_GOES_ON_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +89,27 @@ def judge_growth(
     Args:
         points: Memory over time.
         phases: What the training did when.
-        trial_t_s: When memfit last gave memory back itself, if it did. Shortly before the end
-            that would hide what went before, so the time before it is judged on its own.
+        trial_t_s: When memfit first gave memory back itself, if it did. That hides what went
+            before, so the time before it is judged on its own; it counts if memory came back.
     """
     judgement = _judge(points, phases)
     if judgement.growth is not None or trial_t_s is None or not points:
         return judgement
-    is_late = trial_t_s > points[0].t_s + _LATE_SHARE * (points[-1].t_s - points[0].t_s)
-    if not is_late:
+    before = [point for point in points if point.t_s <= trial_t_s]
+    earlier = _judge(before, phases)
+    if earlier.growth is None:
         return judgement
-    before = _judge([point for point in points if point.t_s <= trial_t_s], phases)
-    return before if before.growth is not None else judgement
+    after = [point for point in _while_scripted(points) if point.t_s > trial_t_s + 0.1]
+    goes_on = not after or _goes_on(before, after, earlier.growth)
+    return earlier if goes_on else judgement
+
+
+def _goes_on(before: Sequence[Point], after: Sequence[Point], growth: Growth) -> bool:
+    """Whether memory is higher than before the trial, or rises on from where that left it."""
+    if after[-1].held_bytes > before[-1].held_bytes:
+        return True
+    expected_bytes = growth.bytes_per_s * (after[-1].t_s - after[0].t_s)
+    return after[-1].held_bytes - after[0].held_bytes >= _GOES_ON_SHARE * expected_bytes
 
 
 def _judge(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
@@ -118,11 +132,20 @@ def _find_trend(windows: Sequence[_Window]) -> Trend | None:
         return of_held
     of_used = find_trend(used_bytes)
     if of_used is None:
+        if of_held is not None and _rises_too(held_bytes, used_bytes, of_held.begin):
+            return of_held
         is_long = of_held is not None and len(windows) - of_held.begin >= _RETAINED_WINDOWS
         return find_trend(held_bytes, _RETAINED_SHARE * held_bytes[0]) if is_long else None
     used_rise = used_bytes[-1] - used_bytes[of_used.begin]
     held_rise = held_bytes[-1] - held_bytes[of_used.begin]
     return of_held or (of_used if held_rise >= used_rise / 2 else None)
+
+
+def _rises_too(held_bytes: list[float], used_bytes: list[float], begin: int) -> bool:
+    """Whether what is in use rises beyond doubt where what is held does, if less evenly."""
+    slope = fit_slope(used_bytes[begin:])
+    held_rise = held_bytes[-1] - held_bytes[begin]
+    return slope.low > 0 and slope.middle * (len(used_bytes) - begin) >= _USED_SHARE * held_rise
 
 
 def _describe(windows: Sequence[_Window], trend: Trend) -> Growth:
@@ -174,12 +197,32 @@ def _time_windows(points: Sequence[Point], counter: str) -> list[_Window]:
 
 def _while_training(points: Sequence[Point], counter: str) -> Sequence[Point]:
     """Leaves out loading data before training and shutting down after it."""
+    points = _while_scripted(points)
     counts = [_steps(point, counter) for point in points]
-    if not counts or not counts[-1]:
-        return points
+    if not counts or counts[-1] < _FEWEST_STEPS:
+        return points[_first_return(points) :]
     begin = next(at for at, count in enumerate(counts) if count)
     end = counts.index(counts[-1]) + 1
     return points[begin:end]
+
+
+def _while_scripted(points: Sequence[Point]) -> Sequence[Point]:
+    """Leaves out what comes after the last line of the script: its end, when all is freed."""
+    known = [number for number, point in enumerate(points) if point.at is not None]
+    return points[: known[-1] + 1] if known else points
+
+
+def _first_return(points: Sequence[Point]) -> int:
+    """Where a loop begins: at the first line that is come back to after another one."""
+    last_seen = {point.at: number for number, point in enumerate(points) if point.at is not None}
+    before = None
+    for number, at in enumerate(point.at for point in points):
+        if at is not None and at != before and last_seen[at] > number + 1:
+            after = [point.at for point in points[number + 1 : last_seen[at]]]
+            if any(one not in (None, at) for one in after):
+                return number
+        before = at
+    return 0
 
 
 def _window(points: Sequence[Point], counter: str, epochs: int = 0) -> _Window:

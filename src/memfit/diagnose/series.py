@@ -17,6 +17,7 @@ class Point:
         used_bytes: `held_bytes` without what malloc keeps for later; `None` where malloc was
             not read at that very moment.
         progress: How far the training was.
+        at: The line of the person's code that ran, where known.
     """
 
     t_s: float
@@ -24,6 +25,7 @@ class Point:
     held_bytes: int
     used_bytes: int | None = None
     progress: Progress | None = None
+    at: str | None = None
 
 
 def total_series(recording: Recording) -> tuple[Point, ...]:
@@ -64,4 +66,5 @@ def _point(sample: Sample, watcher: Sample | None, progress: Progress | None) ->
         held_bytes=held_bytes,
         used_bytes=held_bytes - allocator.free_bytes if allocator else None,
         progress=progress,
+        at=sample.at,
     )

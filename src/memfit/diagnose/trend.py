@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # Fewer windows than this cannot tell a rise from a start.
 MIN_WINDOWS = 5
@@ -44,6 +45,14 @@ class Trend:
     high: float
 
 
+class Slope(NamedTuple):
+    """A rate and the ends of its 90% interval."""
+
+    middle: float
+    low: float
+    high: float
+
+
 def find_trend(levels: Sequence[float], least_rise: float | None = None) -> Trend | None:
     """Returns the longest steady rise that lasts until the end, or `None`.
 
@@ -63,7 +72,8 @@ def find_trend(levels: Sequence[float], least_rise: float | None = None) -> Tren
             and _rises_evenly(part)
             and not _slows_down(staying, begin)
         ):
-            return Trend(begin, *_slope(levels[begin:]))
+            slope = fit_slope(levels[begin:])
+            return Trend(begin, slope.middle, slope.low, slope.high)
     return None
 
 
@@ -132,7 +142,7 @@ def _at(values: Sequence[float], position: float) -> float:
     return values[below] + (position - below) * (values[below + 1] - values[below])
 
 
-def _slope(values: Sequence[float]) -> tuple[float, float, float]:
+def fit_slope(values: Sequence[float]) -> Slope:
     """Theil-Sen slope and its interval: medians over all pairs, so outliers weigh little."""
     count = len(values)
     slopes = sorted(
@@ -142,4 +152,4 @@ def _slope(values: Sequence[float]) -> tuple[float, float, float]:
     spread = _Z * math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
     low = max(0, int((len(slopes) - spread) / 2))
     high = min(len(slopes) - 1, int((len(slopes) + spread) / 2) + 1)
-    return statistics.median(slopes), slopes[low], slopes[high]
+    return Slope(statistics.median(slopes), slopes[low], slopes[high])

@@ -20,7 +20,12 @@ _KINDS = {
     "Callback": "callback",
     "Figure": "figure",
     "Thread": "thread",
+    "Executor": "thread",
     "IOBase": "file",
+    "_IOBase": "file",
+    "HLObject": "file",
+    "ZipFile": "file",
+    "TarFile": "file",
     "BaseProcess": "process",
     "Popen": "process",
 }

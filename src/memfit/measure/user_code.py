@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
 
+_AUTOGRAPH = "__autograph_generated_file"
 # Calls by which a container grows.
 _ADDING = frozenset(
     {"add", "append", "appendleft", "extend", "insert", "setdefault", "update", "assign"}
@@ -34,8 +35,11 @@ class Statement:
 
 @functools.cache
 def is_user_file(file: str) -> bool:
-    """Whether `file` was written by the person: no library, no part of Python or memfit."""
-    return not file.startswith(("<", *_library_folders()))
+    """Whether `file` was written by the person: no library, no part of Python or memfit.
+
+    Nor is it code that TensorFlow writes: a copy of a function, in a file of its own.
+    """
+    return not file.startswith(("<", *_library_folders())) and _AUTOGRAPH not in file
 
 
 def is_own_file(file: str) -> bool:

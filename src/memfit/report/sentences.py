@@ -10,6 +10,9 @@ from memfit.units import format_duration, format_size
 _LEAST_SHARE = 0.01
 
 
+_NEARLY_ALL = 0.95
+
+
 def headline(recording: Recording, diagnosis: Diagnosis) -> str:
     """Returns the verdict as one sentence with figures."""
     if diagnosis.verdict in ("killed", "near_limit"):
@@ -33,6 +36,7 @@ def explain(recording: Recording, diagnosis: Diagnosis) -> list[str]:
         sentences.append(_how_sure(growth))
         if diagnosis.verdict == "growing":
             sentences += _projection(growth, diagnosis)
+        sentences += _explained(diagnosis)
     sentences.append(_peak(diagnosis))
     if recording.exit is not None and diagnosis.verdict not in ("failed", "killed"):
         if recording.exit.signal is not None:
@@ -71,6 +75,15 @@ def _how_sure(growth: Growth) -> str:
         f"Seen over {growth.num_windows} {unit}; "
         f"between {low} and {high} {'a second' if per_s else 'an epoch'} (90% interval)."
     )
+
+
+def _explained(diagnosis: Diagnosis) -> list[str]:
+    """How much of the growth the causes account for; nothing where it is all or none."""
+    shares = [one.share or 0.0 for one in diagnosis.findings if one.code != "unexplained-growth"]
+    explained = sum(shares)
+    if not 0 < explained < _NEARLY_ALL:
+        return []
+    return [f"The causes below explain {explained:.0%} of it; the rest is not explained."]
 
 
 def _projection(growth: Growth, diagnosis: Diagnosis) -> list[str]:

@@ -24,7 +24,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=22)
     parser.add_argument("--batch", type=int, default=64)
     args = parser.parse_args()
-    net = keras.Sequential([keras.layers.Dense(512, activation="relu"), keras.layers.Dense(1)])
+    net = keras.Sequential([keras.layers.Dense(1024, activation="relu"), keras.layers.Dense(1)])
     net.compile(optimizer="adam", loss="mse")
     data = input_pipeline(args.epochs, args.batch)
     net.fit(data, epochs=args.epochs, steps_per_epoch=2560 // args.batch, verbose=2)

@@ -21,10 +21,10 @@ dataset = dataset.repeat()
 
 model = keras.Sequential(
     [
-        keras.layers.Dense(128, activation="relu"),
-        keras.layers.Dense(128, activation="relu"),
+        keras.layers.Dense(400, activation="relu"),
+        keras.layers.Dense(400, activation="relu"),
         keras.layers.Dense(1),
     ]
 )
 model.compile(optimizer="adam", loss="mse")
-model.fit(dataset, epochs=16, steps_per_epoch=100, verbose=2)
+model.fit(dataset, epochs=14, steps_per_epoch=100, verbose=2)

@@ -1,5 +1,6 @@
 """Fit a noisy curve and plot every epoch."""
 
+import gc
 import tempfile
 from pathlib import Path
 
@@ -17,12 +18,14 @@ class PlotFit(keras.callbacks.Callback):
         self.x, self.y, self.folder = x, y, Path(folder)
 
     def on_epoch_end(self, epoch, logs=None):
-        fig, axes = plt.subplots(1, 2, figsize=(12, 6), num="fit", clear=True)
+        fig, axes = plt.subplots(1, 2, figsize=(12, 6))
         guess = self.model.predict(self.x, verbose=0, batch_size=512)
         axes[0].scatter(self.x[:, 0], self.y[:, 0], s=1)
         axes[0].plot(self.x[:, 0], guess[:, 0], "r.")
         axes[1].hist(guess[:, 0] - self.y[:, 0], bins=60)
         fig.savefig(self.folder / f"{epoch:03d}.png")
+        plt.close(fig)
+        gc.collect()
 
 
 x = np.sort(np.random.default_rng(0).uniform(-3, 3, size=(2000, 1)), axis=0)

@@ -27,7 +27,7 @@ frames = []
 
 
 def plot_boundary(epoch):
-    plt.figure(figsize=(9, 9))
+    plt.figure(1, figsize=(9, 9), clear=True)
     g = np.linspace(-2, 2, 80, dtype="float32")
     xx, yy = np.meshgrid(g, g)
     with torch.no_grad():
@@ -38,7 +38,6 @@ def plot_boundary(epoch):
     png = io.BytesIO()
     plt.savefig(png, format="png")
     frames.append(len(png.getvalue()))
-    plt.close()
 
 
 for ep in range(24):

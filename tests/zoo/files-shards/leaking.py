@@ -40,8 +40,8 @@ def main():
     reader = ShardReader(folder)
     for path in reader.paths:
         x, y = reader.read(path)
-        for start in range(0, len(x), 100):
-            loss = model.train_on_batch(x[start : start + 100], y[start : start + 100])
+        for start in range(0, len(x), 25):
+            loss = model.train_on_batch(x[start : start + 25], y[start : start + 25])
         print(path.name, float(loss))
         path.unlink()
 

@@ -45,7 +45,7 @@ def main():
     for search in range(75):
         root = grow(params, rng)
         for child in root.children:
-            for _ in range(65):
+            for _ in range(88):
                 params = improve(params, child.state, goal)
         if search % 5 == 0:
             print("search", search, "norm", float(jnp.linalg.norm(params)))

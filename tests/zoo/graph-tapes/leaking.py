@@ -13,7 +13,7 @@ def angle(a, b):
 def train(model, steps):
     tapes = []
     for step in range(steps):
-        x = tf.random.normal((96, 128))
+        x = tf.random.normal((24, 128))
         with tf.GradientTape(persistent=True) as tape:
             out = model(x, training=True)
             fit = tf.reduce_mean(tf.square(out - x))
@@ -23,11 +23,11 @@ def train(model, steps):
         tapes.append(tape)
         for weight, g1, g2 in zip(weights, first, second, strict=True):
             weight.assign_sub(0.01 * (g1 + 0.1 * g2))
-        if step % 50 == 0:
+        if step % 100 == 0:
             print(step, float(fit), float(angle(first, second)))
     return len(tapes)
 
 
 if __name__ == "__main__":
     layers = [keras.layers.Dense(128, activation="relu") for _ in range(3)]
-    train(keras.Sequential([*layers, keras.layers.Dense(128)]), steps=900)
+    train(keras.Sequential([*layers, keras.layers.Dense(128)]), steps=1700)

@@ -15,4 +15,4 @@ model = keras.Sequential(
 )
 schedule = keras.optimizers.schedules.ExponentialDecay(1e-3, 200, 0.9)
 model.compile(keras.optimizers.Adam(schedule), "sparse_categorical_crossentropy")
-model.fit(x, y, epochs=30, batch_size=100, verbose=2)
+model.fit(x, y, epochs=42, batch_size=100, verbose=2)

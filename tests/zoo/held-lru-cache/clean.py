@@ -29,5 +29,5 @@ def fit(model, optimizer, epochs):
 
 
 if __name__ == "__main__":
-    regressor = nn.Sequential(nn.Linear(96 * 96, 640), nn.ReLU(), nn.Linear(640, 1))
-    fit(regressor, torch.optim.Adam(regressor.parameters(), lr=1e-4), epochs=26)
+    regressor = nn.Sequential(nn.Linear(96 * 96, 1000), nn.ReLU(), nn.Linear(1000, 1))
+    fit(regressor, torch.optim.SGD(regressor.parameters(), lr=1e-4), epochs=24)

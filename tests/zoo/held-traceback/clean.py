@@ -33,6 +33,6 @@ def train(network, optimizer, count):
 
 
 if __name__ == "__main__":
-    model = nn.Sequential(nn.Linear(512, 480), nn.SiLU(), nn.Linear(480, 1))
+    model = nn.Sequential(nn.Linear(512, 960), nn.SiLU(), nn.Linear(960, 1))
     skipped = train(model, torch.optim.RMSprop(model.parameters(), lr=1e-4), count=900)
     print("last reason:", skipped[-1])

@@ -2,6 +2,7 @@ import os
 
 os.environ["KERAS_BACKEND"] = "torch"
 
+import gc
 import tempfile
 
 import keras
@@ -24,10 +25,12 @@ class Recorder(keras.callbacks.Callback):
 
 class Histogram(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
-        figure = plt.figure("weights", figsize=(8, 8), clear=True)
+        figure = plt.figure(figsize=(8, 8))
         for weight in self.model.trainable_weights[::2]:
             plt.hist(keras.ops.convert_to_numpy(weight).ravel(), bins=50)
         figure.savefig(tempfile.TemporaryFile())
+        plt.close(figure)
+        gc.collect()
 
 
 x = np.random.default_rng(0).normal(size=(6000, 64)).astype("float32")

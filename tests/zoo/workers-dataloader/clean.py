@@ -33,12 +33,12 @@ class Window(Sampler):
         self.epoch = 0
 
     def __len__(self):
-        return COUNT // EPOCHS // 3
+        return COUNT // EPOCHS // 2
 
     def __iter__(self):
         start = self.epoch * COUNT // EPOCHS
         self.epoch += 1
-        return iter(range(start, start + COUNT // EPOCHS, 3))
+        return iter(range(start, start + COUNT // EPOCHS, 2))
 
 
 def main():

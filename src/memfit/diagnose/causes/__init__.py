@@ -10,7 +10,7 @@ from memfit.diagnose.causes.accumulating import (
     find_pinned_data,
     find_registry,
 )
-from memfit.diagnose.causes.allocator import find_pool, find_retained
+from memfit.diagnose.causes.allocator import find_pool, find_retained, find_retained_too
 from memfit.diagnose.causes.buffers import find_large_buffers
 from memfit.diagnose.causes.data import find_data_in_memory
 from memfit.diagnose.causes.garbage import find_garbage, find_late_garbage
@@ -30,6 +30,7 @@ Check = Callable[[Case], list[Finding]]
 # What names what keeps the memory, the surest first; all of these may be found together.
 CAUSES: tuple[Check, ...] = (
     find_held,
+    find_retained,
     find_large_buffers,
     find_workers,
     find_garbage,
@@ -44,7 +45,7 @@ LAST_RESORTS: tuple[Check, ...] = (
     find_executables,
     find_constants,
     find_late_garbage,
-    find_retained,
+    find_retained_too,
     find_views,
     find_pool,
     find_allocations,

@@ -80,6 +80,8 @@ _KINDS = {
     ),
 }
 _LEAST_MORE = 3
+# These run out even where they take little memory.
+_RESOURCES = ("writer", "figure", "thread", "iterator")
 # Things that come and go have a few alive at any time.
 _LEAST_ALIVE_SHARE = 0.3
 
@@ -162,25 +164,24 @@ def find_pinned_data(case: Case) -> list[Finding]:
 
 def find_accumulating(case: Case) -> list[Finding]:
     """Returns things of one kind, made at one line, more and more of which are alive."""
-    if case.growth is None:
-        return []
     findings = []
-    for made in made_things(case, tuple(_KINDS)):
+    for made in made_things(case, tuple(_KINDS) if case.growth is not None else _RESOURCES):
         kind = _KINDS[made.thing]
         rise = case.alive_rise(made.thing, made.file, made.line)
         is_confirmed = kind.count is None or is_continuing(case.rise(kind.count), _LEAST_MORE)
         is_kept = made.alive >= _LEAST_ALIVE_SHARE * made.made
         if is_continuing(rise, _LEAST_MORE) and is_kept and is_confirmed:
-            findings.append(_finding(kind, made))
+            findings.append(_finding(kind, made, is_problem=case.growth is not None))
     return findings
 
 
-def _finding(kind: _Kind, made: Made) -> Finding:
+def _finding(kind: _Kind, made: Made, *, is_problem: bool) -> Finding:
+    so_far = "" if is_problem else " Memory does not grow by it so far."
     return Finding(
         code=kind.code,
         message=(
             f"{made.made:,} {kind.things} were made at this line and {made.alive:,} of them are "
-            f"alive: {kind.keeper}."
+            f"alive: {kind.keeper}.{so_far}"
         ),
         confidence="likely",
         fix=kind.fix,
@@ -188,6 +189,7 @@ def _finding(kind: _Kind, made: Made) -> Finding:
         file=made.file,
         line=made.line,
         before=made.statement,
+        is_problem=is_problem,
     )
 
 

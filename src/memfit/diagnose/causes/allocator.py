@@ -7,10 +7,20 @@ from memfit.units import format_size
 
 _LEAST_SHARE = 0.5
 _LEAST_BYTES = 8_000_000
+# With this little of the growth in use, nothing holds it.
+_MOST_IN_USE_SHARE = 0.2
 
 
 def find_retained(case: Case) -> list[Finding]:
-    """Returns a finding if what malloc keeps is what grows."""
+    """Returns a finding if what malloc keeps grows and what is in use does not."""
+    samples = _samples(case)
+    if len(samples) < 2 or _in_use_rise(samples) > _MOST_IN_USE_SHARE * case.risen_bytes:
+        return []
+    return _of_malloc(case, samples)
+
+
+def find_retained_too(case: Case) -> list[Finding]:
+    """Returns a finding if what malloc keeps is most of what grows, whatever else does."""
     samples = _samples(case)
     return _of_malloc(case, samples) if len(samples) >= 2 else []
 
@@ -27,8 +37,7 @@ def _samples(case: Case) -> list[Sample]:
     return [
         one
         for one in case.recording.inside
-        if one.allocator is not None
-        and case.growth.begin_t_s - 1 <= one.t_s <= case.growth.end_t_s + 1
+        if one.allocator is not None and case.growth.begin_t_s - 1 <= one.t_s <= case.growth.end_t_s
     ]
 
 
@@ -79,19 +88,20 @@ def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
     first, last = samples[0], samples[-1]
     if first.allocator is None or last.allocator is None or not (first.devices and last.devices):
         return []
-    mapped_bytes = last.allocator.mapped_bytes - first.allocator.mapped_bytes
-    in_use_bytes = last.devices[0].in_use_bytes - first.devices[0].in_use_bytes
-    kept_bytes = mapped_bytes - max(in_use_bytes, 0)
-    is_host = last.devices[0].on_host
-    if not is_host or kept_bytes < max(_LEAST_BYTES, _LEAST_SHARE * case.risen_bytes):
+    pool_bytes = last.allocator.mapped_bytes - last.devices[0].in_use_bytes
+    in_use_bytes = max(last.devices[0].in_use_bytes - first.devices[0].in_use_bytes, 0)
+    heap_bytes = _heap(last) - _heap(first)
+    kept_bytes = case.risen_bytes - in_use_bytes - max(heap_bytes, 0)
+    least_bytes = max(_LEAST_BYTES, _LEAST_SHARE * case.risen_bytes)
+    if not last.devices[0].on_host or min(kept_bytes, pool_bytes) < least_bytes:
         return []
     return [
         _finding(
             case,
             message=(
-                f"TensorFlow's pool for the CPU took {format_size(mapped_bytes)} more while the "
-                f"tensors in it rose by {format_size(max(in_use_bytes, 0))}: pieces of other sizes "
-                "do not fit into what is free."
+                f"TensorFlow's pool for the CPU touches {format_size(kept_bytes)} more while the "
+                f"tensors in it rose by {format_size(in_use_bytes)}: pieces of other sizes do not "
+                "fit into what is free."
             ),
             fix=(
                 "Run with TF_ONEDNN_USE_SYSTEM_ALLOCATOR=1 in the environment, or pad shapes to a "
@@ -102,6 +112,16 @@ def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
             allocator="tensorflow",
         )
     ]
+
+
+def _heap(sample: Sample) -> int:
+    allocator = sample.allocator
+    return allocator.in_use_bytes - allocator.mapped_bytes if allocator is not None else 0
+
+
+def _in_use_rise(samples: list[Sample]) -> int:
+    known = [one.allocator.in_use_bytes for one in samples if one.allocator is not None]
+    return known[-1] - known[0]
 
 
 def _finding(

@@ -15,7 +15,8 @@ _LARGE_SHARE = 0.25
 
 def find_large_buffers(case: Case) -> list[Finding]:
     """Returns a finding for each buffer that is too large for what it does."""
-    newest = case.newest(Buffer, lambda one: (one.stage, one.file, one.line))
+    # Whenever it was: a buffer that was too large in one phase may be gone in the next.
+    newest = case.newest_ever(Buffer, lambda one: (one.stage, one.file, one.line))
     findings = [_finding(case, one) for one in newest if _why(case, one)]
     return sorted(findings, key=lambda one: -int(one.evidence["full_bytes"] or 0))
 

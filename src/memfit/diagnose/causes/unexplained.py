@@ -106,6 +106,6 @@ def _ends(case: Case) -> tuple[int | None, int | None]:
         for one in case.recording.inside
         if one.allocator is not None
         and growth is not None
-        and growth.begin_t_s - 1 <= one.t_s <= growth.end_t_s + 1
+        and growth.begin_t_s - 1 <= one.t_s <= growth.end_t_s
     ]
     return (known[0], known[-1]) if known else (None, None)

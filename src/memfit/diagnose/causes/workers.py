@@ -7,13 +7,16 @@ from memfit.record.entries import Made, Sample
 from memfit.units import format_size
 
 _LEAST_BYTES = 16_000_000
-_LEAST_SHARE = 0.4
+_FEWEST_SAMPLES = 4
 
 
 def find_workers(case: Case) -> list[Finding]:
     """Returns a finding if the processes below the script grow."""
     samples = [one for one in case.recording.outside if one.children]
-    if len(samples) < 6:
+    # What they share with nobody is read now and then; where it is, the rest tells nothing.
+    exact = [one for one in samples if one.children_own_bytes is not None]
+    samples = exact or samples
+    if len(samples) < _FEWEST_SAMPLES:
         return []
     settled = samples[len(samples) // 5 :]
     rise = _own_bytes(settled[-1]) - _own_bytes(settled[0])
@@ -22,7 +25,7 @@ def find_workers(case: Case) -> list[Finding]:
     if not is_growing:
         return []
     total = case.risen_bytes if case.growth is not None else rise
-    count = max(len(one.children or ()) for one in settled)
+    count = max(len(one.children or ()) for one in samples)
     makers = _makers(case)
     maker = makers[0] if makers else None
     line = (maker.file, maker.line) if maker else case.busiest_line()

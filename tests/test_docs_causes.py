@@ -1,0 +1,107 @@
+"""docs/causes.md says what the causes are, and its examples are true."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from memfit.agent import examiner
+from memfit.diagnose.lint import RULES, lint_source
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "causes.md").read_text()
+_SECTION = re.compile(
+    r"^### (?P<code>\S+)\n(?P<text>.*?)(?=^### |^## |\Z)", re.DOTALL | re.MULTILINE
+)
+SECTIONS = {match["code"]: match["text"] for match in _SECTION.finditer(PAGE)}
+_EXAMPLES = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# Each section says these, in this order.
+_PARTS = ("**What happens.**", "**How memfit knows.**", "**What does not help.**", "**Lint.**")
+# What it says of the probes, on one line.
+PROBES = " ".join(PAGE.partition("## The probes")[2].partition("## Shares")[0].split())
+_CODE = re.compile(r"[a-z]+(-[a-z]+)+")
+
+
+def codes_in(tree):
+    """Constants that look like codes, and what is given as `code=`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.keyword(arg="code", value=ast.Constant(value=code)):
+                yield code
+            case ast.Constant(value=str(text)) if _CODE.fullmatch(text):
+                yield text
+
+
+def codes_of_source():
+    modules = (ROOT / "src" / "memfit" / "diagnose" / "causes").glob("*.py")
+    return {code for module in modules for code in codes_in(ast.parse(module.read_text()))}
+
+
+def lint_codes_of(cause):
+    return {rule.code for rule in RULES if rule.cause == cause}
+
+
+def test_every_code_of_a_cause_has_a_section_and_the_other_way_round():
+    assert set(SECTIONS) == codes_of_source()
+
+
+def test_every_cause_that_a_rule_of_lint_names_has_a_section():
+    causes = {rule.cause for rule in RULES} - {None, "folklore"}
+
+    assert causes - set(SECTIONS) == set()
+
+
+@pytest.mark.parametrize("code", SECTIONS)
+def test_a_section_says_everything_in_order(code):
+    found = re.findall(r"^\*\*[^*]+\.\*\*", SECTIONS[code], re.MULTILINE)
+
+    assert tuple(found) == _PARTS
+
+
+@pytest.mark.parametrize("code", SECTIONS)
+def test_a_section_names_the_rules_that_tell_of_its_cause(code):
+    named = re.findall(r"MF\d+", SECTIONS[code].partition("**Lint.**")[2])
+
+    assert set(named) == lint_codes_of(code)
+
+
+@pytest.mark.parametrize("code", [code for code in SECTIONS if lint_codes_of(code)])
+def test_lint_sees_the_first_example_and_not_the_second(code):
+    before, after = _EXAMPLES.findall(SECTIONS[code])
+
+    assert lint_codes_of(code) & {hint.code for hint in lint_source(before)}
+    assert lint_source(after) == ()
+
+
+@pytest.mark.parametrize("code", [code for code in SECTIONS if not lint_codes_of(code)])
+def test_the_other_examples_are_python_too(code):
+    for example in _EXAMPLES.findall(SECTIONS[code]):
+        ast.parse(example)
+
+
+def test_links_within_the_page_lead_to_its_headings():
+    headings = re.findall(r"^#+ (.+)$", PAGE, re.MULTILINE)
+    anchors = {re.sub(r"[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+    assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= anchors
+
+
+def test_prices_of_the_probes_are_those_of_the_examiner():
+    for price in (
+        f"{examiner._SHARE_OF_TIME:.1%} of the time",
+        f"{examiner._SHARE_UNDER_SUSPICION:.0%} of the time",
+        f"{examiner._MOST_S:g} s",
+        f"{examiner._PATIENCE_S:g} s",
+        f"{2 * examiner._WINDOW_S:g} s",
+    ):
+        assert price in PROBES, price
+
+
+def test_steps_of_the_probes_are_those_of_the_examiner():
+    steps = examiner.Examiner(lambda _found: None)._next_steps
+    names = {"_census": "census", "_collect": "collect", "_trim": "trim", "_open_window": "window"}
+
+    order = ", ".join(f"{names[step.__name__]} {cost_s:g}" for step, cost_s in steps)
+
+    assert order in PROBES
