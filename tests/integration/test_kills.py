@@ -37,15 +37,31 @@ print("finished", flush=True)
 """
 
 
+HOARDING = """
+import time
+import torch
+weight = torch.zeros(64, requires_grad=True)
+sgd = torch.optim.SGD([weight], lr=0.1)
+outputs = []
+while True:
+    loss = (weight - 1).square().sum()
+    loss.backward()
+    sgd.step()
+    outputs.append(torch.ones(300_000))
+    time.sleep(0.02)
+"""
+
+
 @pytest.fixture
-def limited_group():
-    """A real control group that allows 120 MB; removed afterwards."""
+def limited_group(request):
+    """A real control group that allows 120 MB, or what the test asks for; removed afterwards."""
+    limit_bytes = getattr(request, "param", 120_000_000)
     is_version_1 = (V1 / "memory.limit_in_bytes").exists()
     folder = (V1 if is_version_1 else V2) / f"memfit-test-{uuid.uuid4().hex[:8]}"
     try:
         folder.mkdir()
         limit = "memory.limit_in_bytes" if is_version_1 else "memory.max"
-        (folder / limit).write_text("120000000")
+        (folder / limit).write_text(str(limit_bytes))
         if not is_version_1 and (folder / "memory.swap.max").exists():
             (folder / "memory.swap.max").write_text("0")
     except OSError as error:
@@ -74,6 +90,22 @@ def test_a_kill_by_the_kernel_is_told_with_size_limit_and_growth(memfit, limited
     assert killed["evidence"]["group_oom_kills"] == 1
     assert "Killed by the kernel for want of memory in its control group" in ran.stderr
     assert "it was growing" in ran.stderr
+
+
+@pytest.mark.parametrize("limited_group", [900_000_000], indirect=True)
+def test_a_training_that_the_kernel_kills_is_told_with_the_cause_and_its_line(
+    memfit, limited_group
+):
+    def join():
+        (limited_group / "cgroup.procs").write_text(str(os.getpid()))
+
+    ran = memfit.run(memfit.script(HOARDING), preexec_fn=join)
+
+    assert ran.code == -signal.SIGKILL
+    killed, cause, *_ = ran.result["findings"]
+    assert killed["code"] == "killed"
+    assert (cause["code"], cause["file"], cause["line"]) == ("held-tensors", "script.py", 11)
+    assert cause["evidence"]["holder"] == "outputs (global of script.py)"
 
 
 def test_a_kill_by_a_person_is_not_blamed_on_memory(memfit):

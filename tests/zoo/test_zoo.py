@@ -33,6 +33,7 @@ CODES = {
     "workers-copy",
     "stateful-layer",
     "eager-constants",
+    "eager-random",
 }
 
 each_script = pytest.mark.parametrize("entry", SCRIPTS, ids=lambda entry: entry["name"])

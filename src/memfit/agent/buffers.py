@@ -4,9 +4,9 @@ import sys
 import weakref
 from typing import Any
 
-from memfit.agent.guard import harmless
 from memfit.agent.observed import Observed
 from memfit.backends import BACKEND_NAMES, DataStage, get_backend
+from memfit.guard import harmless
 from memfit.measure.live_objects import things_in
 from memfit.measure.user_code import as_typed, statement_at
 from memfit.record.entries import Buffer

@@ -7,8 +7,8 @@ from typing import Any
 import keras
 
 from memfit.agent import session
-from memfit.agent.guard import harmless
 from memfit.agent.recorder import Counters, Recorder
+from memfit.guard import harmless
 from memfit.measure.process import ProcessMemory
 from memfit.record.entries import Sample
 from memfit.record.runs import create_run

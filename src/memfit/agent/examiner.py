@@ -62,13 +62,13 @@ class Examiner:
         self._next_steps: list[tuple[Callable[[], None], float]] = [
             (self._census, 0.2),
             (self._collect, 0.3),
-            (self._trim, 0.01),
             (self._open_window, 0.8),
             (self._census, 0.2),
             (self._census, 0.2),
             (self._open_window, 0.8),
             (self._census, 0.2),
         ]
+        self._has_trimmed = False
         self._window: Window | None = None
         self._begun_t_s = clock()
 
@@ -98,12 +98,13 @@ class Examiner:
         )
         self._last_t_s, self._last_cost_s = now_t_s, cost_s
 
-    def go_further(self, *, is_suspicious: bool, risen_bytes: int) -> None:
+    def go_further(self, *, is_suspicious: bool, risen_bytes: int, kept_bytes: int = 0) -> None:
         """Takes the next step towards an explanation, if there is none and it can be paid for.
 
         Args:
             is_suspicious: Whether memory rises now.
             risen_bytes: By how much it has risen since the training began.
+            kept_bytes: By how much that has which malloc keeps for later.
         """
         if self._window is not None:
             self._go_on_with_window(self._window)
@@ -116,6 +117,10 @@ class Examiner:
             self._suspicious_since_t_s = now_t_s
         is_patient = now_t_s - self._suspicious_since_t_s >= _PATIENCE_S
         if not is_patient or self._explained_bytes >= _EXPLAINED_SHARE * risen_bytes:
+            return
+        if not self._has_trimmed and kept_bytes >= _EXPLAINED_SHARE * risen_bytes:
+            self._has_trimmed = True  # it changes what is measured: only where it is the question
+            self._trim()
             return
         if not self._next_steps:
             return

@@ -9,8 +9,8 @@ from typing import Any
 
 from memfit.agent import session
 from memfit.agent.buffers import note_enqueuer
-from memfit.agent.guard import harmless
 from memfit.backends import BACKEND_NAMES, active_backend_name, get_backend, tell_after
+from memfit.guard import harmless
 from memfit.measure.live_objects import things_in
 
 _WITH_CALLBACKS = ("fit", "evaluate", "predict")

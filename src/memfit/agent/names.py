@@ -15,6 +15,7 @@ from memfit.measure.live_objects import (
     graph_length,
     graph_size_bytes,
     is_keras_state,
+    plain_size_bytes,
     things_in,
 )
 from memfit.measure.user_code import (
@@ -170,9 +171,12 @@ def _growth_of(
             growth_bytes = round(graph_size_bytes([value]) / max(graph_length(value), 1) * added)
         return known.kind, growth_bytes, known.text
     things = [thing for one in newest for thing in things_in(one)]
-    if not things or added < _LEAST_LONGER:
+    if added < _LEAST_LONGER or not newest:
         return None
-    kind = _main_kind(things)
+    if not things:
+        size_bytes = sum(map(plain_size_bytes, newest)) / len(newest)
+        return "object", round(size_bytes * added), type(newest[0]).__name__
+    kind = _main_kind(things, len(newest))
     bytes_each = _bytes_each(newest)
     if kind == "graph":
         graphs = [one for one in newest if (known := describe(one)) and known.kind == "graph"]
@@ -181,11 +185,15 @@ def _growth_of(
     return kind, round(bytes_each * added), example
 
 
-def _main_kind(things: Sequence[LiveObject]) -> str:
-    """What takes the most bytes; among things whose bytes cannot be seen, the most frequent."""
-    by_number = [thing.kind for thing in things if thing.kind in _BY_NUMBER]
-    if by_number:
-        return Counter(by_number).most_common(1)[0][0]
+def _main_kind(things: Sequence[LiveObject], num_items: int) -> str:
+    """What takes the most bytes, unless each item has something of its own that has no bytes.
+
+    One model that all items refer to is not what is piling up.
+    """
+    distinct = {thing.buffer_id: thing.kind for thing in things if thing.kind in _BY_NUMBER}
+    by_number = Counter(distinct.values()).most_common(1)
+    if by_number and by_number[0][1] > num_items // 2:
+        return by_number[0][0]
     sizes: Counter[str] = Counter()
     for thing in things:
         sizes[thing.kind] += thing.size_bytes + 1

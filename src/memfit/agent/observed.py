@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memfit.agent.guard import harmless
 from memfit.backends import Compilation
+from memfit.guard import harmless
 from memfit.measure.user_code import (
     as_typed,
     find_call,
@@ -59,7 +59,7 @@ class Observed:
     @harmless
     def made(self, kind: str, thing: object) -> None:
         """Counts `thing`, and remembers weakly where it was made."""
-        line = find_running(sys._getframe(1))
+        line = find_running(sys._getframe(1), makes=thing)
         if line is None or len(self._made) > _MOST_SITES:
             return
         site = (kind, *line)

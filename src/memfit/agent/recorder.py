@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import memfit
-from memfit.agent import guard
+from memfit import guard
 from memfit.agent.examiner import Examiner
-from memfit.agent.guard import harmless
 from memfit.agent.observed import Observed
 from memfit.agent.phases import Phases
 from memfit.agent.software import read_software
 from memfit.agent.suspicion import Suspicion
 from memfit.backends import DeviceMemory, active_backend_name, get_backend
+from memfit.guard import harmless
 from memfit.measure.allocator import AllocatorMemory, read_allocator
 from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
@@ -182,7 +182,8 @@ class Recorder:
             self._writer.append(sample)
             self._note_line(sample.at)
             if self._has_begun:
-                self._suspicion.add(sample.t_s, memory.held_bytes)
+                free_bytes = sample.allocator.free_bytes if sample.allocator else None
+                self._suspicion.add(sample.t_s, memory.held_bytes, free_bytes)
             self._sample_cost_s = time.perf_counter() - begun_s
             self._last_sample = sample
             return sample
@@ -216,7 +217,9 @@ class Recorder:
             if self._examiner.is_due(is_suspicious=is_suspicious):
                 self._examiner.examine()
             self._examiner.go_further(
-                is_suspicious=is_suspicious, risen_bytes=self._suspicion.risen_bytes
+                is_suspicious=is_suspicious,
+                risen_bytes=self._suspicion.risen_bytes,
+                kept_bytes=self._suspicion.kept_bytes,
             )
 
     def close(self) -> None:

@@ -2,9 +2,9 @@
 
 import os
 
-from memfit.agent.guard import harmless
 from memfit.agent.observed import Observed
 from memfit.agent.recorder import Counters, Recorder
+from memfit.guard import harmless
 from memfit.record.handover import Handover
 
 counters = Counters()

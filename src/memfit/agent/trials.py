@@ -5,7 +5,7 @@ import os
 import time
 from collections import Counter
 
-from memfit.measure.allocator import trim
+from memfit.measure.allocator import read_allocator, trim
 from memfit.measure.process import read_process
 from memfit.measure.user_code import is_user_class
 from memfit.record.entries import Trial
@@ -27,18 +27,17 @@ def try_trim() -> Trial | None:
 
 
 def try_collect() -> Trial:
-    """Runs the garbage collector once, and malloc's part after it, so that it shows."""
+    """Runs the garbage collector once. What it freed shows in malloc, which may keep it."""
     begun_s = time.perf_counter()
-    trim()
-    before_bytes, types_before = _held_bytes(), _count_types()
+    before_bytes, types_before = _in_use_bytes(), _count_types()
     num_collected = _collect()
+    after_bytes = _in_use_bytes()
     freed = (types_before - _count_types()).most_common()
-    trim()
     return Trial(
         t_s=time.monotonic(),
         remedy="collect",
         before_bytes=before_bytes,
-        after_bytes=_held_bytes(),
+        after_bytes=after_bytes,
         cost_s=time.perf_counter() - begun_s,
         objects=num_collected,
         # The person's own classes first: those can be looked up in the script.
@@ -53,6 +52,11 @@ def try_collect() -> Trial:
 
 def _count_types() -> Counter[type]:
     return Counter(map(type, gc.get_objects()))
+
+
+def _in_use_bytes() -> int:
+    memory = read_allocator()
+    return memory.in_use_bytes if memory is not None else _held_bytes()
 
 
 def _held_bytes() -> int:

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from memfit.agent.guard import harmless
 from memfit.backends import BACKEND_NAMES, get_backend
+from memfit.guard import harmless
 from memfit.measure.live_objects import describe
 from memfit.measure.user_code import as_typed, find_running, is_user_file, statement_at
 from memfit.record.entries import Allocated

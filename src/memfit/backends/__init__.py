@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol, cast
 
+from memfit.guard import harmless
+
 _MOST_ARGUMENTS = 64
 _DEEPEST_ARGUMENT = 4
 BACKEND_NAMES = ("tensorflow", "jax", "torch")
@@ -215,11 +217,12 @@ def _describe_argument(name: str, value: Any, into: dict[str, str], depth: int) 
 def tell_after(owner: Any, method: str, tell: Callable[[Any], None]) -> None:
     """Has `tell` called with the object after each call of `method` on it."""
     original = vars(owner)[method]
+    tell_safely = harmless(tell)
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
-        tell(self)
+        tell_safely(self)
         return result
 
     setattr(owner, method, call)

@@ -17,6 +17,7 @@ from memfit.backends import (
     describe_arguments,
     written_at,
 )
+from memfit.guard import harmless
 
 FIT_COPIES_ARRAYS = False
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
@@ -84,6 +85,7 @@ def watch(observer: Observer) -> None:
 
     jax.jit = jit
 
+    @harmless
     def on_event(event: str, _seconds: float, **details: Any) -> None:
         if event == _COMPILE_EVENT:
             observer.compiled(_compilation(str(details.get("fun_name", ""))))

@@ -20,6 +20,7 @@ from memfit.backends import (
     written_at,
 )
 from memfit.backends import tensorflow_data as data
+from memfit.guard import harmless
 
 FIT_COPIES_ARRAYS = True
 # A tape is open for one step; one that is open longer records a whole loop.
@@ -90,6 +91,25 @@ def watch(observer: Observer) -> None:
     writer_class = sys.modules["tensorflow.python.ops.summary_ops_v2"]._ResourceSummaryWriter
     tell_after(writer_class, "__init__", lambda writer: observer.made("writer", writer))
     data.watch(observer)
+    _watch_seeded(tf, observer)
+
+
+def _watch_seeded(tf: Any, observer: Observer) -> None:
+    """Eager random operations under a global seed: each gets a seed, and so a kernel, of its own.
+
+    TensorFlow keeps the kernels of eager operations for good.
+    """
+    module: Any = sys.modules["tensorflow.python.framework.random_seed"]
+    original = module.get_seed
+
+    @functools.wraps(original)
+    def get_and_tell(op_seed: Any) -> Any:
+        seeds = original(op_seed)
+        if op_seed is None and seeds[0] is not None and tf.executing_eagerly():
+            observer.made("seeded operation", seeds)
+        return seeds
+
+    module.get_seed = get_and_tell
 
 
 def count() -> Counted:
@@ -136,28 +156,37 @@ def _watch_functions(function_class: Any, observer: Observer) -> None:
     @functools.wraps(original)
     def call_and_tell(self: Any, *args: Any, **kwargs: Any) -> Any:
         observer.stepped()
-        before = len(self._function_cache)
+        before = _num_traces(self)
         try:
             return original(self, *args, **kwargs)
         finally:
-            if len(self._function_cache) > before:
-                observer.compiled(_compilation("tf.function", self, args, kwargs))
-            elif self._jit_compile:
+            if _num_traces(self) > before:
+                _tell_compilation("tf.function", self, args, kwargs, observer)
+            elif getattr(self, "_jit_compile", False):
                 _tell_new_shapes(self, args, kwargs, observer)
 
     function_class.__call__ = call_and_tell
     tell_after(function_class, "__init__", lambda function: observer.made("function", function))
 
 
-def _compilation(compiler: str, function: Any, args: Any, kwargs: Any) -> Compilation:
+def _num_traces(function: Any) -> int:
+    """What `experimental_get_tracing_count` returns, without its price at every call."""
+    return len(getattr(function, "_function_cache", ()))
+
+
+@harmless
+def _tell_compilation(
+    compiler: str, function: Any, args: Any, kwargs: Any, observer: Observer
+) -> None:
     name, file, line = written_at(function.python_function)
     arguments = describe_arguments(function.python_function, args, kwargs)
-    return Compilation(compiler, name, file, line, id(function), arguments)
+    observer.compiled(Compilation(compiler, name, file, line, id(function), arguments))
 
 
 _shapes: "weakref.WeakKeyDictionary[Any, set[Any]]" = weakref.WeakKeyDictionary()
 
 
+@harmless
 def _tell_new_shapes(function: Any, args: Any, kwargs: Any, observer: Observer) -> None:
     """XLA compiles for every shape, also where one trace serves all of them."""
     shapes = tuple(
@@ -167,7 +196,7 @@ def _tell_new_shapes(function: Any, args: Any, kwargs: Any, observer: Observer) 
     if shapes not in seen:
         seen.add(shapes)
         if len(seen) > 1:
-            observer.compiled(_compilation("XLA", function, args, kwargs))
+            _tell_compilation("XLA", function, args, kwargs, observer)
 
 
 def _note_tape(tape: Any, observer: Observer) -> None:

@@ -16,6 +16,7 @@ from memfit.backends import (
     kind_by_class,
     tell_after,
 )
+from memfit.guard import harmless
 
 FIT_COPIES_ARRAYS = False
 _KINDS = {
@@ -110,15 +111,11 @@ def watch(observer: Observer) -> None:
     tell_after(torch.optim.Optimizer, "__init__", lambda one: observer.made("optimizer", one))
     tell_after(torch.utils.data.DataLoader, "__init__", lambda one: observer.made("loader", one))
     original = torch.compile
-    is_watched = False
 
     @functools.wraps(original)
     def compile_and_tell(*args: Any, **kwargs: Any) -> Any:
-        nonlocal is_watched
         compiled = original(*args, **kwargs)
-        if not is_watched and "torch._dynamo.callback" in sys.modules:
-            is_watched = True
-            _watch_compiler(observer)
+        _watch_compiler(observer)
         return compiled
 
     torch.compile = compile_and_tell
@@ -139,10 +136,17 @@ def read_stages() -> list[DataStage]:
     return []
 
 
+_watched_handlers: list[Any] = []
+
+
+@harmless
 def _watch_compiler(observer: Observer) -> None:
     """Once, and only when the script compiles: the compiler takes seconds to load."""
     handler = sys.modules["torch._dynamo.callback"].callback_handler
-    handler.register_end_callback(lambda _told: observer.compiled(_compilation()))
+    if handler in _watched_handlers:
+        return
+    _watched_handlers.append(handler)
+    handler.register_end_callback(harmless(lambda _told: observer.compiled(_compilation())))
 
 
 def _compilation() -> Compilation:

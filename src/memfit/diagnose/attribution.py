@@ -39,7 +39,10 @@ def find_causes(case: Case) -> tuple[Finding, ...]:
             if more:
                 found = _once([*found, *more])
                 break
-    shared = [one for one in _share_out(found) if (one.share or 0.0) >= _LEAST_SHARE]
+    if case.growth is None:
+        shared = [replace(one, share=None) for one in found]
+    else:
+        shared = [one for one in _share_out(found) if (one.share or 0.0) >= _LEAST_SHARE]
     has_holder = any("holder" in one.evidence for one in shared)
     # What a name holds comes before what is only inferred: the rest often follows from it.
     ordered = sorted(

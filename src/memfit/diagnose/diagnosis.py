@@ -59,11 +59,12 @@ def diagnose(recording: Recording) -> Diagnosis:
     judgement = judge_growth(points, phases, _first_trial_t_s(recording))
     growth = judgement.growth
     limit = recording.header.limit if recording.header else None
-    grave = (find_killed(recording, points, growth), find_near_limit(recording, points))
+    # A kill says all that nearness to the limit would.
+    grave = find_killed(recording, points, growth) or find_near_limit(recording, points)
     peak_bytes = peak_rss_bytes(recording, points)
     case = Case(recording, points, phases, growth, peak_bytes, limit.limit_bytes if limit else None)
     causes = complete(find_causes(case), recording.of(Hinted), recording.of(Called))
-    findings = (*(finding for finding in grave if finding is not None), *causes)
+    findings = causes if grave is None else (grave, *causes)
     room_bytes = headroom_bytes(recording, points)
     return Diagnosis(
         verdict=_verdict(recording, findings, judgement.why_unknown, growth),
@@ -81,7 +82,7 @@ def diagnose(recording: Recording) -> Diagnosis:
 
 
 def _first_trial_t_s(recording: Recording) -> float | None:
-    trials = recording.of(Trial)
+    trials = [one for one in recording.of(Trial) if one.remedy == "trim"]
     return trials[0].t_s - trials[0].cost_s if trials else None
 
 

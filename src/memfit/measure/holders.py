@@ -220,9 +220,16 @@ def _closure(function: FunctionType) -> Iterator[tuple[Any, Owner | None]]:
             inner,
             Owner(f"{name} in the closure of {function.__name__}()", code.co_filename, name),
         )
-    for value in function.__defaults__ or ():
-        text = f"a default argument of {function.__name__}()"
-        yield value, Owner(text, code.co_filename, "")
+    defaults = function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount][-len(defaults) :] if defaults else ()
+    by_name = {**dict(zip(names, defaults, strict=False)), **(function.__kwdefaults__ or {})}
+    for name, value in by_name.items():
+        text = f"{name}, a default argument of {function.__name__}()"
+        yield value, Owner(text, code.co_filename, name)
+    for name, value in list(function.__dict__.items()):
+        if name != "__wrapped__":
+            text = f"{name} of function {function.__name__}()"
+            yield value, Owner(text, code.co_filename, f".{name}")
 
 
 def cached_values(wrapper: Any) -> list[Any]:

@@ -47,6 +47,8 @@ def describe(value: object) -> LiveObject | None:
         package = "jax"
     if package == "numpy":
         return _describe_array(value)
+    if package == "pandas":
+        return _describe_frame(value)
     if package in _BACKENDS and _BACKENDS[package] in sys.modules:
         return _ask_backend(_BACKENDS[package], value)
     if package == "keras" and any(base.__name__ == "Variable" for base in kind.__mro__):
@@ -122,6 +124,21 @@ def _locals_of(traceback: TracebackType | None) -> list[Any]:
         values += traceback.tb_frame.f_locals.values()
         traceback = traceback.tb_next
     return values
+
+
+def _describe_frame(value: Any) -> LiveObject | None:
+    """A pandas object is its blocks; counting strings one by one would take too long."""
+    blocks = getattr(attributes_of(value).get("_mgr"), "blocks", None)
+    if blocks is None:
+        return None
+    size_bytes = sum(int(getattr(block.values, "nbytes", 0)) for block in blocks)
+    return LiveObject("array", size_bytes, id(value), f"{type(value).__name__} {value.shape}")
+
+
+def plain_size_bytes(value: Any) -> int:
+    """Returns what a plain Python object takes, with what is right inside it."""
+    inside = _inside(value) if not isinstance(value, str | bytes) else ()
+    return sys.getsizeof(value) + sum(sys.getsizeof(one) for one in inside)
 
 
 def _describe_array(value: Any) -> LiveObject | None:

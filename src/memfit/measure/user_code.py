@@ -83,14 +83,25 @@ def find_adding_statement(file: str, name: str) -> Statement | None:
     return Statement(file, statement.lineno, _one_line(ast.unparse(statement)))
 
 
-def find_running(frame: FrameType | None) -> tuple[str, int] | None:
-    """Returns file and line of the person's code that `frame` runs for, the innermost first."""
+def find_running(frame: FrameType | None, *, makes: object | None = None) -> tuple[str, int] | None:
+    """Returns file and line of the person's code that `frame` runs for, the innermost first.
+
+    Args:
+        frame: Where to begin.
+        makes: An object that is being made: its own `__init__` is not where it was asked for.
+    """
     while frame is not None:
         file = frame.f_code.co_filename
-        if is_user_file(file):
+        if is_user_file(file) and not (makes is not None and _is_init_of(frame, makes)):
             return file, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def _is_init_of(frame: FrameType, thing: object) -> bool:
+    code = frame.f_code
+    is_init = code.co_name == "__init__" and code.co_argcount > 0
+    return is_init and frame.f_locals.get(code.co_varnames[0]) is thing
 
 
 def find_caller(frame: FrameType | None) -> FrameType | None:

@@ -11,7 +11,7 @@ from memfit.record.entries import Holding
 
 MB = 1_000_000
 SOURCE = """
-import functools
+import functools, queue
 from collections import deque
 import numpy as np
 
@@ -48,8 +48,20 @@ def make():
 
 remember = make()
 
+def collect(value, into=[]):
+    into.append(value)
+
+def count(value):
+    count.seen.append(value)
+count.seen = []
+
+waiting = queue.Queue()
+
 def step(index):
     global whole
+    collect(np.ones(12_500))
+    count(np.ones(12_500))
+    waiting.put(np.ones(12_500))
     kept.append(np.ones(12_500))
     by_name["train"].append(np.ones(12_500))
     whole = np.concatenate([whole, np.ones(12_500)])
@@ -100,6 +112,9 @@ def line_of(text):
         ("everything of class Logger", "Logger.everything.append"),
         ("memo in the closure of remember()", "memo[index] ="),
         ("sliced (global of growing.py)", "sliced.append"),
+        ("into, a default argument of collect()", "into.append"),
+        ("seen of function count()", "count.seen.append"),
+        ("queue inside waiting (global of growing.py)", "waiting.put"),
     ],
 )
 def test_what_grows_is_named_with_its_line_and_bytes(grown, owner, text):

@@ -1,7 +1,7 @@
 import pytest
 
-from memfit.agent import guard
-from memfit.agent.guard import harmless
+from memfit import guard
+from memfit.guard import harmless
 
 
 @pytest.fixture

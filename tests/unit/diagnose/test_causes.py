@@ -146,6 +146,7 @@ def test_a_buffer_is_too_large_before_it_is_full(one, words):
     assert words in finding.message
     assert "400 MB" in finding.message
     assert "So far it holds" in finding.message
+    assert finding.share is None  # memory does not grow
 
 
 @pytest.mark.parametrize(

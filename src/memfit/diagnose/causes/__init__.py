@@ -20,6 +20,7 @@ from memfit.diagnose.causes.retracing import find_executables, find_retracing
 from memfit.diagnose.causes.unexplained import (
     find_allocations,
     find_constants,
+    find_seeded,
     find_unexplained,
 )
 from memfit.diagnose.causes.workers import find_workers
@@ -39,6 +40,7 @@ CAUSES: tuple[Check, ...] = (
     find_retracing,
     find_long_tape,
     find_accumulating,
+    find_seeded,
 )
 # Asked one after another until one answers, where the causes leave much unexplained.
 LAST_RESORTS: tuple[Check, ...] = (

@@ -39,6 +39,12 @@ _FAMILIES = {
     "tensor": _HELD_TENSORS,
     "variable": _HELD_TENSORS,
     "text": _HELD_TENSORS,
+    "object": _Family(
+        "held-tensors",
+        "Python objects",
+        "Keep only what you need: a mean, a count, or the last few with "
+        "collections.deque(maxlen=...); write the rest to disk.",
+    ),
     "graph": _Family(
         "held-graph",
         "tensors with the record of how they were computed",

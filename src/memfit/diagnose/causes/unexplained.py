@@ -1,6 +1,7 @@
 """What is known and what is not, where no cause accounts for the growth."""
 
 from memfit.diagnose.case import Case
+from memfit.diagnose.causes.retracing import made_things
 from memfit.diagnose.finding import Finding
 from memfit.record.entries import Allocated
 from memfit.units import format_size
@@ -30,6 +31,33 @@ def find_constants(case: Case) -> list[Finding]:
                 "its elements, or put the operation into a tf.function with a tensor argument."
             ),
             evidence={"numbers": most.count, "window_s": most.window_s},
+            file=most.file,
+            line=most.line,
+            before=most.statement,
+        )
+    ]
+
+
+def find_seeded(case: Case) -> list[Finding]:
+    """Returns eager random operations under a global seed: TensorFlow keeps a kernel of each."""
+    operations = made_things(case, ("seeded operation",))
+    if case.growth is None or not operations or operations[0].made < _LEAST_SCALARS:
+        return []
+    most = operations[0]
+    return [
+        Finding(
+            code="eager-random",
+            message=(
+                f"{most.made:,} eager random operations ran at this line under a global seed. "
+                "TensorFlow gives each a seed of its own and keeps a compiled kernel for every "
+                "seed, some 40 KB each."
+            ),
+            confidence="likely",
+            fix=(
+                "Draw from one generator: generator = tf.random.Generator.from_seed(1) before the "
+                "loop and generator.normal(...) in it; or draw inside a tf.function."
+            ),
+            evidence={"operations": most.made},
             file=most.file,
             line=most.line,
             before=most.statement,
