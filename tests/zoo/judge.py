@@ -1,7 +1,7 @@
 """Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
 
 Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a third of all,
-"--leaking" leaves the twins out, "--mend" applies each mended statement and runs it once more.
+"--kinds=leaking" leaves the twins out, "--mend" applies each mended statement and runs it once more.
 "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges
 kept ones again without running anything.
 Each leaking script is right if the finding that is expected comes first, its line if the
@@ -240,7 +240,7 @@ def row(told):
 def main():
     """Prints a row per script, then the totals."""
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
-    kinds = ("leaking",) if "--leaking" in sys.argv else KINDS
+    kinds = tuple((option("--kinds") or ",".join(KINDS)).split(","))
     done = []
     print(f"{'script':<28}{'kind':<9}{'s':>4} {'probe':>6} {'verdict':<8} {'':<7}found")
     for entry, kind in jobs(wanted, is_quick="--quick" in sys.argv, kinds=kinds):

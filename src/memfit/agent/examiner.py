@@ -29,6 +29,8 @@ _FREE_LOOKS = 6
 # Memory that rises at first is warm-up: going further than looks waits for this long.
 _PATIENCE_S = 4.0
 _EXPLAINED_SHARE = 0.5
+# A leak may begin hours after warm-up has used up all steps.
+_RENEWED_AFTER_S = 600.0
 # Allocations are traced for this long before the first snapshot, and again after it.
 _WINDOW_S = 0.4
 
@@ -59,15 +61,8 @@ class Examiner:
         self._suspicious_since_t_s: float | None = None
         # What going further has cost so far, and the next steps with a guess at their price.
         self._spent_s = 0.0
-        self._next_steps: list[tuple[Callable[[], None], float]] = [
-            (self._census, 0.2),
-            (self._collect, 0.3),
-            (self._open_window, 0.8),
-            (self._census, 0.2),
-            (self._census, 0.2),
-            (self._open_window, 0.8),
-            (self._census, 0.2),
-        ]
+        self._next_steps = self._all_steps()
+        self._steps_renewed_t_s = clock()
         self._has_trimmed = False
         self._window: Window | None = None
         self._begun_t_s = clock()
@@ -112,6 +107,9 @@ class Examiner:
         now_t_s = self._clock()
         if not is_suspicious:
             self._suspicious_since_t_s = None
+            if now_t_s - self._steps_renewed_t_s >= _RENEWED_AFTER_S:
+                self._steps_renewed_t_s = now_t_s  # what grows next is another matter
+                self._next_steps = self._all_steps()
             return
         if self._suspicious_since_t_s is None:
             self._suspicious_since_t_s = now_t_s
@@ -132,6 +130,17 @@ class Examiner:
             begun_s = time.perf_counter()
             step()
             self._spent_s += time.perf_counter() - begun_s
+
+    def _all_steps(self) -> list[tuple[Callable[[], None], float]]:
+        return [
+            (self._census, 0.2),
+            (self._collect, 0.3),
+            (self._open_window, 0.8),
+            (self._census, 0.2),
+            (self._census, 0.2),
+            (self._open_window, 0.8),
+            (self._census, 0.2),
+        ]
 
     def close(self) -> None:
         """Ends a window that is open."""

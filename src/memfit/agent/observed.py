@@ -26,6 +26,8 @@ from memfit.record.entries import Called, Loaded, Made, Retraced
 _LEAST_MORE = 3
 # A function is traced once or twice in good order: for training and not, for the last batch.
 _LEAST_TRACES = 4
+# One of these is enough to ask about.
+_TOLD_AT_ONCE = frozenset({"tape", "loader", "process"})
 _LEAST_LOADED_BYTES = 16_000_000
 _MOST_SITES = 4096
 
@@ -121,7 +123,7 @@ class Observed:
         alive = Counter(site for _, site in list(self._alive.values()))
         for site, made in list(self._made.items()):
             since_t_s, before = self._first.setdefault(site, (now_t_s, made))
-            if made - before >= _LEAST_MORE or (site[0] == "tape" and alive[site]):
+            if made - before >= _LEAST_MORE or (site[0] in _TOLD_AT_ONCE and alive[site]):
                 yield _made(site, now_t_s, since_t_s, before, made, alive[site])
         for key, one in list(self._compiled.items()):
             since_t_s, before = self._first.setdefault(key, (now_t_s, one.traces))

@@ -17,8 +17,8 @@ _POINTS_PER_WINDOW = 2
 _FEWEST_STEPS = 5
 _MOST_TIME_WINDOWS = 24
 # What malloc keeps is called growth only when it is much and does not end.
-_RETAINED_WINDOWS = 20
-_RETAINED_SHARE = 0.05
+# Over this many windows it must rise by this share.
+_RETAINED = ((20, 0.05), (10, 0.2))
 # What is in use jumps more than what is held; a part of the rise is proof enough.
 _USED_SHARE = 0.15
 # Growth that goes on after a trial does so at about its former rate.
@@ -134,11 +134,19 @@ def _find_trend(windows: Sequence[_Window]) -> Trend | None:
     if of_used is None:
         if of_held is not None and _rises_too(held_bytes, used_bytes, of_held.begin):
             return of_held
-        is_long = of_held is not None and len(windows) - of_held.begin >= _RETAINED_WINDOWS
-        return find_trend(held_bytes, _RETAINED_SHARE * held_bytes[0]) if is_long else None
+        return _find_retained(held_bytes, of_held)
     used_rise = used_bytes[-1] - used_bytes[of_used.begin]
     held_rise = held_bytes[-1] - held_bytes[of_used.begin]
     return of_held or (of_used if held_rise >= used_rise / 2 else None)
+
+
+def _find_retained(held_bytes: list[float], of_held: Trend | None) -> Trend | None:
+    """What malloc keeps rises in every clean `fit` for a while: it must be long or large."""
+    count = len(held_bytes) - of_held.begin if of_held is not None else 0
+    for num_windows, share in _RETAINED:
+        if count >= num_windows:
+            return find_trend(held_bytes, share * held_bytes[0])
+    return None
 
 
 def _rises_too(held_bytes: list[float], used_bytes: list[float], begin: int) -> bool:

@@ -112,18 +112,20 @@ def _local_roots(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, i
         code = frame.f_code
         if code.co_flags & inspect.CO_OPTIMIZED and not is_own_file(code.co_filename):
             is_mine = is_user_file(code.co_filename)
-            for name, value in _read_locals(frame).items():
+            for name, value in read_locals(frame).items():
                 text = f"local {name} of {code.co_name}()"
                 yield value, Owner(text, code.co_filename, name) if is_mine else None, 0
         frame = frame.f_back
 
 
-def _read_locals(frame: FrameType) -> dict[str, Any]:
-    """Before Python 3.13 a frame keeps what it was asked for, and so keeps it alive: empty it.
+def read_locals(frame: FrameType) -> dict[str, Any]:
+    """Returns the locals of a frame and leaves nothing behind.
 
-    Not under a debugger, which would write the emptied locals back.
+    Before Python 3.13 a function's frame keeps what it was asked for, and so keeps it alive: that
+    copy is emptied. Not under a debugger, which would write the emptied locals back; and not
+    outside of functions, where the locals are the module's or class's own.
     """
-    if sys.version_info >= (3, 13):
+    if sys.version_info >= (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return dict(frame.f_locals)
     if frame.f_trace is not None:
         return {}
@@ -165,7 +167,7 @@ def _suspended(generator: Any) -> Iterator[tuple[Any, Owner | None]]:
     """The locals of a generator between two of its values."""
     frame = generator.gi_frame
     if frame is not None and not generator.gi_running and is_user_file(frame.f_code.co_filename):
-        for name, value in _read_locals(frame).items():
+        for name, value in read_locals(frame).items():
             text = f"local {name} of {generator.__name__}()"
             yield value, Owner(text, frame.f_code.co_filename, name)
 

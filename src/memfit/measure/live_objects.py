@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from memfit.backends import LiveObject, get_backend, kind_by_class
-from memfit.measure.holders import attributes_of
+from memfit.measure.holders import attributes_of, read_locals
 
 _BACKENDS = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
 _KINDS = {
@@ -121,7 +121,7 @@ def _locals_of(traceback: TracebackType | None) -> list[Any]:
     """What the functions that an error went through had in their hands: it keeps all of it."""
     values: list[Any] = []
     while traceback is not None:
-        values += traceback.tb_frame.f_locals.values()
+        values += read_locals(traceback.tb_frame).values()
         traceback = traceback.tb_next
     return values
 

@@ -182,7 +182,9 @@ def _first_line(node: ast.stmt) -> int:
 def _collect(node: ast.AST, name: str, depth: int, found: list[tuple[int, ast.stmt]]) -> None:
     for child in ast.iter_child_nodes(node):
         deeper = depth + isinstance(child, ast.For | ast.While | ast.FunctionDef | ast.Lambda)
-        is_simple = isinstance(child, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign)
+        is_simple = isinstance(
+            child, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return
+        )
         if is_simple and isinstance(child, ast.stmt) and _adds_to(child, name):
             found.append((depth, child))
         else:
@@ -192,12 +194,11 @@ def _collect(node: ast.AST, name: str, depth: int, found: list[tuple[int, ast.st
 def _adds_to(statement: ast.stmt, name: str) -> bool:
     if isinstance(statement, ast.AugAssign):
         return _is_named(statement.target, name) or _is_item_of(statement.target, name)
-    if isinstance(statement, ast.Assign):
-        return any(
-            _is_item_of(target, name)
-            or (_is_named(target, name) and _mentions(statement.value, name))
-            for target in statement.targets
-        )
+    if isinstance(statement, ast.Assign) and any(
+        _is_item_of(target, name) or (_is_named(target, name) and _mentions(statement.value, name))
+        for target in statement.targets
+    ):
+        return True
     return any(
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

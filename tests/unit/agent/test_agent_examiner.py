@@ -162,6 +162,35 @@ def test_a_local_of_a_running_function_is_named():
     assert held[0].statement == "outputs.append(block)"
 
 
+def test_errors_that_are_kept_keep_what_their_functions_had(tmp_path):
+    found = []
+    examiner = Examiner(found.append)
+    failed = []
+    source = "block = bytearray(1_000_000)\nfail()\n"
+    places = []
+
+    def fail():
+        raise ValueError
+
+    def train():
+        examiner.examine()
+        for _ in range(6):
+            names = {"fail": fail}
+            places.append(names)
+            try:
+                exec(compile(source, str(tmp_path / "part.py"), "exec"), names)
+            except ValueError as error:
+                failed.append(error)
+            examiner.examine()
+
+    train()
+
+    held = [one for one in found if isinstance(one, Holding) and "failed" in one.owner]
+    assert held[-1].growth_bytes >= 4 * MB
+    assert held[-1].statement == "failed.append(error)"
+    assert all("block" in names for names in places)  # nobody's globals were emptied
+
+
 def test_something_large_that_is_made_once_is_not_named():
     found = []
     examiner = Examiner(found.append)

@@ -1,13 +1,22 @@
 """Whose code it is, and which statement adds to a container."""
 
 import json
+import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 
 import memfit
-from memfit.measure.user_code import find_adding_statement, find_definition, is_user_file
+from memfit.measure.user_code import (
+    find_adding_statement,
+    find_assignment,
+    find_call,
+    find_definition,
+    find_running,
+    is_user_file,
+    statement_at,
+)
 
 
 @pytest.fixture
@@ -27,7 +36,14 @@ def test_a_script_is_the_persons_own(tmp_path):
 
 @pytest.mark.parametrize(
     "file",
-    [json.__file__, pytest.__file__, memfit.__file__, "<stdin>", "<frozen importlib>"],
+    [
+        json.__file__,
+        pytest.__file__,
+        memfit.__file__,
+        "<stdin>",
+        "<frozen importlib>",
+        "/tmp/__autograph_generated_fileab12.py",
+    ],
 )
 def test_libraries_python_and_memfit_are_not(file):
     assert not is_user_file(file)
@@ -96,3 +112,76 @@ def test_a_cached_function_is_found_with_its_decorator(tmp_path):
     found = find_definition(str(path), "load")
 
     assert (found.line, found.text) == (3, "def load(index)")
+
+
+def test_a_callback_written_as_a_lambda_adds_too(find):
+    source = "kept = []\nkeep = Callback(\n    on_end=lambda epoch: kept.append(weights()),\n)\n"
+
+    assert find(source, "kept")[0] == 2
+
+
+SOURCE = """
+class Loader:
+    def __init__(self, path):
+        self.rows = open_map(
+            path,
+        )
+
+    @cached
+    def load(self):
+        with Reader() as reader:
+            gc.disable()
+        return [row for row in self.rows
+                if row]
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    path = tmp_path / "loader.py"
+    path.write_text(SOURCE)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "begin", "text"),
+    [
+        (5, 4, "self.rows = open_map(path)"),
+        (8, 8, "@cached"),
+        (10, 10, "with Reader() as reader:"),
+        (11, 11, "gc.disable()"),
+        (13, 12, "return [row for row in self.rows if row]"),
+    ],
+)
+def test_a_line_is_told_as_the_statement_around_it(written, line, begin, text):
+    found = statement_at(written, line)
+
+    assert (found.line, found.text) == (begin, text)
+
+
+def test_a_line_outside_of_any_statement_is_nothing(written):
+    assert statement_at(written, 1) is None
+
+
+@pytest.mark.parametrize(("name", "line"), [(".rows", 4), ("reader", 10), ("nobody", None)])
+def test_what_gives_a_name_its_value_is_found(written, name, line):
+    found = find_assignment(written, name)
+
+    assert (found and found.line) == line
+
+
+def test_a_call_is_found_by_what_is_called(written):
+    assert find_call(written, "gc.disable").line == 11
+    assert find_call(written, "gc.enable") is None
+
+
+def test_what_an_object_does_in_its_own_init_is_asked_for_elsewhere():
+    class Thing:
+        def __init__(self):
+            self.inside = find_running(sys._getframe())
+            self.asked = find_running(sys._getframe(), makes=self)
+
+    thing = Thing()
+
+    assert thing.inside[1] == Thing.__init__.__code__.co_firstlineno + 1
+    assert thing.asked[1] == Thing.__init__.__code__.co_firstlineno + 4

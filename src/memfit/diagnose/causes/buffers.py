@@ -61,7 +61,7 @@ def _finding(case: Case, buffer: Buffer) -> Finding:
     so_far = "" if is_full else f" So far it holds {format_size(buffer.held_bytes)}."
     if buffer.after_repeat:
         so_far = f" So far it holds {format_size(buffer.held_bytes)}."
-    rise = _grown_bytes(case, buffer)
+    rise, share = _growth_of(case, buffer)
     return Finding(
         code="buffer-too-large",
         message=f"{_why(case, buffer)}.{so_far}",
@@ -77,18 +77,22 @@ def _finding(case: Case, buffer: Buffer) -> Finding:
         line=buffer.line,
         before=buffer.statement,
         growth_bytes=rise or None,
-        share=min(rise / case.risen_bytes, 1.0) if case.growth is not None and rise else None,
+        share=share,
     )
 
 
-def _grown_bytes(case: Case, buffer: Buffer) -> int:
+def _growth_of(case: Case, buffer: Buffer) -> tuple[int, float | None]:
+    """By how much it grew with memory, and what part of the rate of growth that is."""
     if case.growth is None:
-        return 0
-    begin_t_s = case.growth.begin_t_s
+        return 0, None
     same = [
-        one.held_bytes
+        one
         for one in case.recording.of(Buffer)
         if (one.stage, one.file, one.line) == (buffer.stage, buffer.file, buffer.line)
-        and one.t_s >= begin_t_s - 1
+        and one.t_s >= case.growth.begin_t_s - 1
     ]
-    return max(same[-1] - same[0], 0) if same else 0
+    if len(same) < 2 or same[-1].held_bytes <= same[0].held_bytes:
+        return 0, None
+    rise = same[-1].held_bytes - same[0].held_bytes
+    rate = rise / max(same[-1].t_s - same[0].t_s, 1e-3)
+    return rise, min(rate / case.growth.bytes_per_s, 1.0)

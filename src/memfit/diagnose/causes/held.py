@@ -107,7 +107,7 @@ def find_views(case: Case) -> list[Finding]:
     small = [
         one
         for one in case.newest(Holding, lambda one: one.owner)
-        if one.item_kind == "tensor" and not _counts(case, one)
+        if one.item_kind == "tensor" and one.container != "array" and not _counts(case, one)
     ]
     if not small:
         return []
