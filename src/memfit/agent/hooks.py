@@ -46,6 +46,8 @@ def _hook_backend(name: str) -> None:
 
 @harmless
 def _hook_maker(module_name: str, class_name: str, method: str, kind: str) -> None:
+    if module_name not in sys.modules:
+        return
     owner = getattr(sys.modules[module_name], class_name)
     tell_after(owner, method, functools.partial(session.observed.made, kind))
 
@@ -56,8 +58,7 @@ def _hook_python() -> None:
     """Threads, processes and the collector: what the script does with Python itself."""
     _hook_maker("threading", "Thread", "start", "thread")
     _hook_maker("multiprocessing.process", "BaseProcess", "start", "process")
-    if _FIGURES[0] in sys.modules:
-        _hook_maker(*_FIGURES)
+    _hook_maker(*_FIGURES)
     collect = gc.collect
 
     @functools.wraps(collect)

@@ -24,9 +24,11 @@ from memfit.measure.user_code import (
     find_adding_statement,
     find_assignment,
     find_definition,
+    statement_at,
 )
 from memfit.record.entries import Holding
 
+_ARRAYS = frozenset({"array", "tensor", "variable", "view", "torch view"})
 _LOOKED_AT = 24
 _LEAST_LONGER = 3
 # Something that is made once, however large, has grown in one look only.
@@ -126,7 +128,7 @@ def _size(held: Held) -> int | None:
         return None
     if known.kind == "graph":
         return graph_length(value)
-    return known.size_bytes if known.kind in ("array", "tensor", "variable") else None
+    return known.size_bytes if known.kind in _ARRAYS else None
 
 
 def _describe_growth(held: Held, seen: _Seen, now_t_s: float) -> Holding | None:
@@ -203,6 +205,8 @@ def _main_kind(things: Sequence[LiveObject], num_items: int) -> str:
 def _find_statement(owner: Owner, container: str) -> Statement | None:
     if container == "lru_cache":
         return find_definition(owner.file, owner.name.removeprefix("."))
+    if owner.line is not None:
+        return statement_at(owner.file, owner.line)
     if not owner.name:
         return None
     adding = find_adding_statement(owner.file, owner.name)

@@ -17,6 +17,8 @@ from memfit.guard import harmless
 
 _MOST_ARGUMENTS = 64
 _DEEPEST_ARGUMENT = 4
+# A part of an array that keeps this many times its own size alive is called a view.
+VIEW_FACTOR = 4
 BACKEND_NAMES = ("tensorflow", "jax", "torch")
 
 
@@ -184,6 +186,9 @@ def describe_arguments(
     """Returns each argument in words: type and shape of arrays, the value of anything else."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    method = getattr(code, "co_name", "")
+    if names[:1] == ("self",) and not (args and hasattr(type(args[0]), method)):
+        names = names[1:]  # a method that is bound already
     given = [
         (names[at] if at < len(names) else f"argument {at + 1}", one) for at, one in enumerate(args)
     ]

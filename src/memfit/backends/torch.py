@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memfit.backends import (
+    VIEW_FACTOR,
     Compilation,
     Counted,
     DataStage,
@@ -55,6 +56,9 @@ def describe(value: Any) -> LiveObject | None:
     if value.device.type != "cpu" or value.layout != torch.strided:
         return LiveObject(kind, 0, id(value), f"{value.dtype} on {value.device}")
     storage = value.untyped_storage()
+    own_bytes = value.numel() * value.element_size()
+    if kind == "tensor" and storage.nbytes() >= VIEW_FACTOR * max(own_bytes, 1):
+        kind = "torch view"
     text = f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
     return LiveObject(kind, storage.nbytes(), storage.data_ptr(), text)
 

@@ -108,8 +108,9 @@ def _goes_on(before: Sequence[Point], after: Sequence[Point], growth: Growth) ->
     """Whether memory is higher than before the trial, or rises on from where that left it."""
     if after[-1].held_bytes > before[-1].held_bytes:
         return True
-    expected_bytes = growth.bytes_per_s * (after[-1].t_s - after[0].t_s)
-    return after[-1].held_bytes - after[0].held_bytes >= _GOES_ON_SHARE * expected_bytes
+    later = after[len(after) // 2 :]  # at first malloc takes back what it was made to give
+    expected_bytes = growth.bytes_per_s * (later[-1].t_s - later[0].t_s)
+    return later[-1].held_bytes - later[0].held_bytes >= _GOES_ON_SHARE * expected_bytes
 
 
 def _judge(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
@@ -126,9 +127,9 @@ def _judge(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
 def _find_trend(windows: Sequence[_Window]) -> Trend | None:
     """What is in use must rise and what is held with it; or what malloc keeps, much and long."""
     held_bytes = [float(window.held_bytes) for window in windows]
-    used_bytes = [float(one.used_bytes) for one in windows if one.used_bytes is not None]
+    used_bytes = _fill([window.used_bytes for window in windows])
     of_held = find_trend(held_bytes)
-    if len(used_bytes) < len(windows):
+    if used_bytes is None:
         return of_held
     of_used = find_trend(used_bytes)
     if of_used is None:
@@ -138,6 +139,21 @@ def _find_trend(windows: Sequence[_Window]) -> Trend | None:
     used_rise = used_bytes[-1] - used_bytes[of_used.begin]
     held_rise = held_bytes[-1] - held_bytes[of_used.begin]
     return of_held or (of_used if held_rise >= used_rise / 2 else None)
+
+
+def _fill(levels: Sequence[int | None]) -> list[float] | None:
+    """Levels with gaps filled from before, or from after at the beginning; `None` if too many.
+
+    Malloc is not read every time where that would cost too much.
+    """
+    known = [level for level in levels if level is not None]
+    if not known or len(known) < len(levels) / 2:
+        return None
+    filled, last = [], float(known[0])
+    for level in levels:
+        last = float(level) if level is not None else last
+        filled.append(last)
+    return filled
 
 
 def _find_retained(held_bytes: list[float], of_held: Trend | None) -> Trend | None:

@@ -92,6 +92,8 @@ def _kind_of_call(call: ast.Call) -> str:
         return "plain"
     if name in _REDUCING and isinstance(call.func, ast.Attribute) and not call.args:
         return "unknown" if call.keywords else "scalar"
+    if name[:1].isupper():  # a class: what it makes is the person's own affair
+        return "many"
     words = name.lower().split("_")
     return "tensor" if name in _JOINING or words[-1] in _MODELS else "unknown"
 

@@ -38,6 +38,7 @@ class Owner:
         name: What stands in the code: a variable, or an attribute with a leading dot.
         is_item: Whether it is inside something that has a name itself.
         owner_class: The class, if this is an attribute.
+        line: The line that adds to it, where that is known already.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Owner:
     name: str
     is_item: bool = False
     owner_class: type | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _registry_roots() -> Iterator[tuple[Any, Owner | None, int]]:
             record = buffer[-1] if buffer else None
             file = getattr(record, "pathname", "")
             text = f"buffer of a {type(handler).__name__} in the registry of logging"
-            yield buffer, Owner(text, file, ""), 0
+            yield buffer, Owner(text, file, "", line=getattr(record, "lineno", None)), 0
 
 
 def _local_roots(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, int]]:

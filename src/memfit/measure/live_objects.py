@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from memfit.backends import LiveObject, get_backend, kind_by_class
+from memfit.backends import VIEW_FACTOR, LiveObject, get_backend, kind_by_class
 from memfit.measure.holders import attributes_of, read_locals
 
 _BACKENDS = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
@@ -151,4 +151,5 @@ def _describe_array(value: Any) -> LiveObject | None:
     while isinstance(getattr(base, "base", None), type(value)):
         base = base.base
     shape = getattr(value, "shape", ())
-    return LiveObject("array", base.nbytes, id(base), f"{value.dtype} {shape}")
+    kind = "view" if base.nbytes >= VIEW_FACTOR * max(value.nbytes, 1) else "array"
+    return LiveObject(kind, base.nbytes, id(base), f"{value.dtype} {shape}")

@@ -319,6 +319,28 @@ def test_a_steady_run_has_no_cause_whatever_was_counted():
     assert codes(*evidence, recording=STEADY) == []
 
 
+def test_a_view_is_mended_by_a_copy():
+    holding = Holding(
+        118.0,
+        20.0,
+        "rows (global of train.py)",
+        "list",
+        2,
+        40,
+        170 * MB,
+        "view",
+        "f4 (1,)",
+        "train.py",
+        3,
+        "rows.append(batch[0])",
+    )
+
+    (finding,) = diagnosed(holding).findings
+
+    assert "keeps the whole array alive" in finding.message
+    assert finding.after == "rows.append(batch[0].copy())"
+
+
 def test_a_remedy_that_does_not_help_is_answered():
     calls = Called(118.0, "gc.collect", 12, "train.py", 31, "gc.collect()")
     hint = Hinted(0.0, "MF401", "folklore", "train.py", 31, "gc.collect() in each epoch")

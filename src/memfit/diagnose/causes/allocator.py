@@ -7,6 +7,7 @@ from memfit.units import format_size
 
 _LEAST_SHARE = 0.5
 _LEAST_BYTES = 8_000_000
+_FEWEST_SAMPLES = 6
 # With this little of the growth in use, nothing holds it.
 _MOST_IN_USE_SHARE = 0.2
 
@@ -85,11 +86,17 @@ def _of_malloc(case: Case, samples: list[Sample]) -> list[Finding]:
 
 def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
     """TensorFlow's pool takes large mappings and does not give them back."""
-    first, last = samples[0], samples[-1]
-    if first.allocator is None or last.allocator is None or not (first.devices and last.devices):
+    samples = [one for one in samples if one.devices]
+    if len(samples) < _FEWEST_SAMPLES:
         return []
-    pool_bytes = last.allocator.mapped_bytes - last.devices[0].in_use_bytes
-    in_use_bytes = max(last.devices[0].in_use_bytes - first.devices[0].in_use_bytes, 0)
+    first, last = samples[0], samples[-1]
+    third = len(samples) // 3
+    # Tensors come and go; what counts is how few there are at times.
+    least_before = min(one.devices[0].in_use_bytes for one in samples[:third])
+    least_now = min(one.devices[0].in_use_bytes for one in samples[-third:])
+    mapped_bytes = last.allocator.mapped_bytes if last.allocator is not None else 0
+    pool_bytes = mapped_bytes - least_now
+    in_use_bytes = max(least_now - least_before, 0)
     heap_bytes = _heap(last) - _heap(first)
     kept_bytes = case.risen_bytes - in_use_bytes - max(heap_bytes, 0)
     least_bytes = max(_LEAST_BYTES, _LEAST_SHARE * case.risen_bytes)

@@ -34,8 +34,15 @@ _STATE = _Family(
     "Give the state a fixed size (a running mean, a ring of the last n), or reset it at the end "
     "of each epoch: reset_state().",
 )
+_VIEWS = _Family(
+    "held-tensors",
+    "small parts of large arrays, each of which keeps the whole array alive",
+    "Keep a copy of the part: .copy() in numpy, .clone() in torch.",
+)
 _FAMILIES = {
     "array": _HELD_TENSORS,
+    "view": _VIEWS,
+    "torch view": _VIEWS,
     "tensor": _HELD_TENSORS,
     "variable": _HELD_TENSORS,
     "text": _HELD_TENSORS,
