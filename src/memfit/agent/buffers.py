@@ -8,7 +8,7 @@ from memfit.agent.observed import Observed
 from memfit.backends import BACKEND_NAMES, DataStage, get_backend
 from memfit.guard import harmless
 from memfit.measure.live_objects import things_in
-from memfit.measure.user_code import as_typed, statement_at
+from memfit.measure.user_code import tell_place
 from memfit.record.entries import Buffer
 
 _LEAST_BYTES = 16_000_000
@@ -57,7 +57,7 @@ def _read_queue(enqueuer: Any) -> DataStage | None:
 
 def _buffer(now_t_s: float, stage: DataStage, observed: Observed) -> Buffer:
     line = observed.line_of(stage.maker)
-    statement = statement_at(*line) if line is not None else None
+    place = tell_place(*line) if line is not None else None
     return Buffer(
         t_s=now_t_s,
         stage=stage.kind,
@@ -66,7 +66,7 @@ def _buffer(now_t_s: float, stage: DataStage, observed: Observed) -> Buffer:
         length=stage.length,
         of_batches=stage.of_batches,
         after_repeat=stage.after_repeat,
-        file=as_typed(line[0]) if line is not None else None,
-        line=statement.line if statement else None,
-        statement=statement.text if statement else None,
+        file=place.file if place else None,
+        line=place.line if place else None,
+        statement=place.statement if place else None,
     )

@@ -26,6 +26,7 @@ def install(module_name: str) -> None:
         _hook_python()
     if module_name == "keras":
         _hook_keras(sys.modules["keras"])
+        _watch_keras(sys.modules["keras"])
     elif module_name in BACKEND_NAMES:
         _hook_backend(module_name)
     else:
@@ -77,17 +78,20 @@ def _hook_keras(keras: Any) -> None:
     for name in ("test_on_batch", "predict_on_batch"):
         _replace(keras.Model, name, _counting(session.count_call))
     _replace(keras.optimizers.Optimizer, "apply", _counting(session.count_update))
+
+
+@harmless
+def _watch_keras(keras: Any) -> None:
+    """What the script makes of Keras's classes, and the session that it clears."""
     observed = session.observed
-    for public_class, kind in (
-        (keras.Model, "model"),
-        (keras.optimizers.Optimizer, "optimizer"),
-        (keras.utils.PyDataset, "dataset"),
+    trainer = _owner(keras.Model, "__init__", "Trainer")  # the one `__init__` all models call
+    for owner, method, kind in (
+        (trainer, "__init__", "model"),
+        (_owner(keras.Model, "compile"), "compile", "compilation"),
+        (_owner(keras.optimizers.Optimizer, "__init__"), "__init__", "optimizer"),
+        (_owner(keras.utils.PyDataset, "__init__"), "__init__", "dataset"),
     ):
-        owner = _owner(public_class, "__init__", {"Model": "Trainer"}.get(public_class.__name__))
-        tell_after(owner, "__init__", functools.partial(observed.made, kind))
-    tell_after(
-        _owner(keras.Model, "compile"), "compile", functools.partial(observed.made, "compilation")
-    )
+        tell_after(owner, method, functools.partial(observed.made, kind))
     clear = keras.utils.clear_session
     for place in (keras.utils, keras.backend):
         place.clear_session = _counting(lambda: observed.called("clear_session"))(clear)

@@ -17,7 +17,7 @@ from memfit.measure.user_code import (
     find_caller,
     find_running,
     is_user_file,
-    statement_at,
+    tell_place,
     user_files,
 )
 from memfit.record.entries import Called, Loaded, Made, Retraced
@@ -102,15 +102,8 @@ class Observed:
         """Notes data that is handed over whole."""
         line = find_running(sys._getframe(1))
         if line is not None and size_bytes >= _LEAST_LOADED_BYTES:
-            statement = statement_at(*line)
             self._loaded[(by, line)] = Loaded(
-                time.monotonic(),
-                by,
-                size_bytes,
-                copied_bytes,
-                as_typed(line[0]),
-                statement.line if statement else line[1],
-                statement.text if statement else None,
+                time.monotonic(), by, size_bytes, copied_bytes, *tell_place(*line)
             )
 
     def line_of(self, thing: object) -> Line | None:
@@ -130,9 +123,7 @@ class Observed:
             if one.traces - before >= _LEAST_TRACES:
                 yield _retraced(one, key[2], now_t_s, since_t_s, before)
         for (function, file, line), calls in list(self._called.items()):
-            statement = statement_at(file, line)
-            text = statement.text if statement else None
-            yield Called(now_t_s, function, calls, as_typed(file), line, text)
+            yield Called(now_t_s, function, calls, *tell_place(file, line))
         if not gc.isenabled() or not gc.get_threshold()[0] or gc.get_freeze_count():
             yield from _switches(now_t_s)
         while self._loaded:
@@ -152,34 +143,23 @@ def _made(
     site: tuple[str, str, int], now_t_s: float, since_t_s: float, before: int, made: int, alive: int
 ) -> Made:
     kind, file, line = site
-    statement = statement_at(file, line)
-    return Made(
-        t_s=now_t_s,
-        since_t_s=since_t_s,
-        thing=kind,
-        made_before=before,
-        made=made,
-        alive=alive,
-        file=as_typed(file),
-        line=statement.line if statement else line,
-        statement=statement.text if statement else None,
-    )
+    return Made(now_t_s, since_t_s, kind, before, made, alive, *tell_place(file, line))
 
 
 def _retraced(
     one: _Compiled, line: Line, now_t_s: float, since_t_s: float, before: int
 ) -> Retraced:
-    statement = statement_at(*line)
+    place = tell_place(*line)
     return Retraced(
         t_s=now_t_s,
         since_t_s=since_t_s,
         name=one.name,
-        file=as_typed(line[0]),
-        line=statement.line if statement else line[1],
+        file=place.file,
+        line=place.line,
         traces_before=before,
         traces=one.traces,
         functions=len(one.functions),
-        statement=statement.text if statement else None,
+        statement=place.statement,
         changed=one.changed,
         compiler=one.compiler,
         defined_at=one.defined_at,

@@ -24,7 +24,7 @@ from memfit.measure.allocator import AllocatorMemory, read_allocator
 from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
 from memfit.measure.settings import read_settings
-from memfit.measure.user_code import as_typed, find_running, statement_at
+from memfit.measure.user_code import find_running, tell_place
 from memfit.record.entries import FORMAT, End, Header, Progress, Sample, Trouble
 from memfit.record.pace import sample_every_s
 from memfit.record.runs import create_file
@@ -279,8 +279,8 @@ def _running_line() -> str | None:
     line = find_running(sys._current_frames().get(thread or 0))
     if line is None:
         return None
-    statement = statement_at(*line)
-    return f"{as_typed(line[0])}:{statement.line if statement else line[1]}"
+    place = tell_place(*line)
+    return f"{place.file}:{place.line}"
 
 
 def _header() -> Header:

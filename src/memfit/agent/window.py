@@ -15,7 +15,7 @@ from typing import Any
 from memfit.backends import BACKEND_NAMES, get_backend
 from memfit.guard import harmless
 from memfit.measure.live_objects import describe
-from memfit.measure.user_code import as_typed, find_running, is_user_file, statement_at
+from memfit.measure.user_code import find_running, is_user_file, tell_place
 from memfit.record.entries import Allocated
 
 _FRAMES = 24
@@ -102,17 +102,8 @@ def _top(
     most = sorted(lines.items(), key=lambda item: -item[1][0])[:_MOST_LINES]
     for (file, line), (size, count) in most:
         if size >= least_bytes:
-            statement = statement_at(file, line)
-            yield Allocated(
-                t_s=now_t_s,
-                window_s=round(window_s, 3),
-                thing=thing,
-                growth_bytes=size,
-                count=count,
-                file=as_typed(file),
-                line=statement.line if statement else line,
-                statement=statement.text if statement else None,
-            )
+            place = tell_place(file, line)
+            yield Allocated(now_t_s, round(window_s, 3), thing, size, count, *place)
 
 
 def _python_lines() -> dict[Line, tuple[int, int]]:

@@ -21,6 +21,8 @@ _MOST_TIME_WINDOWS = 24
 _RETAINED = ((20, 0.05), (10, 0.2))
 # What is in use jumps more than what is held; a part of the rise is proof enough.
 _USED_SHARE = 0.15
+_MANY_EPOCHS = 1000
+_HARDLY_SHARE = 0.1
 # Growth that goes on after a trial does so at about its former rate.
 _GOES_ON_SHARE = 0.4
 
@@ -121,7 +123,21 @@ def _judge(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
         return Judgement(why_unknown=_explain_too_little(points, phases))
     windows = _thin(windows)
     trend = _find_trend(windows)
-    return Judgement(growth=_describe(windows, trend) if trend else None)
+    growth = _describe(windows, trend) if trend else None
+    if growth is not None and _is_idle(growth, windows):
+        growth = None
+    return Judgement(growth=growth)
+
+
+def _is_idle(growth: Growth, windows: Sequence[_Window]) -> bool:
+    """Whether memory has hardly risen and would not double in a thousand epochs.
+
+    A Keras training that saves its model after every epoch does that.
+    """
+    least_bytes = min(window.held_bytes for window in windows)
+    has_risen = windows[-1].held_bytes >= (1 + _HARDLY_SHARE) * least_bytes
+    per_epoch = growth.bytes_per_epoch
+    return not has_risen and per_epoch is not None and per_epoch * _MANY_EPOCHS < least_bytes
 
 
 def _find_trend(windows: Sequence[_Window]) -> Trend | None:

@@ -9,6 +9,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
+from typing import NamedTuple
 
 _AUTOGRAPH = "__autograph_generated_file"
 # Calls by which a container grows.
@@ -31,6 +32,14 @@ class Statement:
     file: str
     line: int
     text: str
+
+
+class Place(NamedTuple):
+    """A place in the person's code, as it is told: the file as typed, the statement there."""
+
+    file: str
+    line: int
+    statement: str | None
 
 
 @functools.cache
@@ -130,6 +139,12 @@ def statement_at(file: str, line: int) -> Statement | None:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
         return Statement(file, _first_line(node), lines[_first_line(node) - 1].strip())
     return Statement(file, _first_line(node), _one_line(ast.unparse(node)))
+
+
+def tell_place(file: str, line: int) -> Place:
+    """Returns the statement around a line, as a person in the working folder would name it."""
+    found = statement_at(file, line)
+    return Place(as_typed(file), found.line if found else line, found.text if found else None)
 
 
 def find_assignment(file: str, name: str) -> Statement | None:

@@ -162,6 +162,12 @@ def test_thousands_of_epochs_are_judged_too():
     assert growth.bytes_per_epoch == pytest.approx(MB, rel=0.01)
 
 
+def test_a_creep_that_would_not_double_memory_in_a_thousand_epochs_is_no_growth():
+    levels = [(500 + 0.3 * number) * MB for number in range(60)]
+
+    assert judge(trained([round(level) for level in levels])).growth is None
+
+
 def test_exhaustion_is_projected_from_what_is_left():
     recording = trained([(500 + 20 * number) * MB for number in range(10)], epoch_s=10)
 
