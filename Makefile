@@ -31,8 +31,8 @@ format: $(STAMPS)-test  ## format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-zoo: $(STAMPS)-test  ## run the zoo: scripts with a known fault and their twins, some 40 minutes
-	$(BIN)/python tests/zoo/judge.py
+zoo: $(STAMPS)-test  ## run the zoo: scripts with a known fault and their twins, some 30 minutes
+	$(BIN)/python tests/zoo/judge.py --mend
 
 bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene (some 20 minutes)
 	$(BIN)/python benchmarks/overhead.py

@@ -1,9 +1,10 @@
 """Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
 
 Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a third of all,
-"--kinds=leaking" leaves the twins out, "--mend" applies each mended statement and runs it once more.
-"--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges
-kept ones again without running anything.
+"--kinds=leaking" leaves the twins out, "--mend" applies each mended statement and runs it once
+more, "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges kept ones again without running
+anything. "probe" is the share of the time that memfit spent inside the script.
+
 Each leaking script is right if the finding that is expected comes first, its line if the
 finding's line lies in one of the statements that zoo.toml names. Twins and healthy trainings
 are right if nothing is found but notes.
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +32,8 @@ ZOO = Path(__file__).parent
 NOT_CAUSES = ("killed", "near-limit")
 MEMFIT = (sys.executable, "-m", "memfit")
 KINDS = ("leaking", "clean", "healthy")
+# Scripts that run side by side; they mostly use one core each.
+AT_A_TIME = 2
 
 
 @dataclass
@@ -106,8 +110,8 @@ def covers(folder, place, finding):
     return finding["line"] == place["line"]
 
 
-def judge(entry, kind):
-    """Runs one script and judges what was said."""
+def judge(entry, kind, *, mends=False):
+    """Runs one script and judges what was said; with `mends` also what its mended form does."""
     is_healthy = kind == "healthy"
     folder = ZOO / ("healthy" if is_healthy else entry["name"])
     script = entry["file"] if is_healthy else f"{kind}.py"
@@ -127,6 +131,7 @@ def judge(entry, kind):
     told.probe_s = (result["overhead"]["probe_s"] or 0) / seconds
     if kind == "leaking":
         _judge_leaking(told, entry, folder)
+        told.helps = helps(entry, told) if mends else None
     else:
         told.is_right = not any(one["is_problem"] for one in causes)
         told.is_right &= result["verdict"] not in ("growing", "killed")
@@ -241,14 +246,13 @@ def main():
     """Prints a row per script, then the totals."""
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
     kinds = tuple((option("--kinds") or ",".join(KINDS)).split(","))
+    chosen = jobs(wanted, is_quick="--quick" in sys.argv, kinds=kinds)
     done = []
     print(f"{'script':<28}{'kind':<9}{'s':>4} {'probe':>6} {'verdict':<8} {'':<7}found")
-    for entry, kind in jobs(wanted, is_quick="--quick" in sys.argv, kinds=kinds):
-        told = judge(entry, kind)
-        if kind == "leaking" and "--mend" in sys.argv:
-            told.helps = helps(entry, told)
-        done.append(told)
-        print(row(told), flush=True)
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        for told in pool.map(lambda job: judge(*job, mends="--mend" in sys.argv), chosen):
+            done.append(told)
+            print(row(told), flush=True)
     print("", *summarise(done), sep="\n")
     return 0 if all(one.is_right for one in done) else 1
 

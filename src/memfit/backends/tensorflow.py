@@ -117,10 +117,9 @@ def count() -> Counted:
     ops = sys.modules.get("tensorflow.python.framework.ops")
     if ops is None:
         return Counted()
-    graph = ops._default_graph_stack._global_default_graph
     numbers = {
         "gradient_registry": len(ops.gradient_registry._registry),
-        "py_functions": len(getattr(graph, "_py_funcs_used_in_graph", ())),
+        "py_functions": data.count_python_functions(),
         "long_tapes": sum(1 for tape, since_s in list(_tapes.items()) if _is_long(tape, since_s)),
     }
     return Counted(numbers)

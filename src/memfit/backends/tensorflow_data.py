@@ -12,6 +12,7 @@ _STAGES = {"Shuffle": "shuffle", "MemoryCacheImpl": "cache", "Prefetch": "prefet
 _LEAST_LOADED_BYTES = 16_000_000
 # Weakly: an iterator that the script drops must go.
 _iterators: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_graphs: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _cardinalities: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()
 
 
@@ -28,6 +29,7 @@ def watch(observer: Observer) -> None:
 
     def note_dataset(dataset: Any) -> None:
         observer.made("dataset", dataset)
+        _note_graph()
         if type(dataset) is slices_class:
             size_bytes = sum(map(_tensor_bytes, dataset._tensors))
             if size_bytes >= _LEAST_LOADED_BYTES:
@@ -35,6 +37,19 @@ def watch(observer: Observer) -> None:
 
     tell_after(dataset_class, "__init__", note_dataset)
     tell_after(iterator_class, "__init__", note_iterator)
+
+
+def _note_graph() -> None:
+    """Each thread has a default graph of its own, seen from that thread only."""
+    ops: Any = sys.modules["tensorflow.python.framework.ops"]
+    graph = ops._default_graph_stack._global_default_graph
+    if graph is not None:
+        _graphs.add(graph)
+
+
+def count_python_functions() -> int:
+    """Returns how many Python functions default graphs keep: of generators, of `PyDataset`s."""
+    return sum(len(getattr(one, "_py_funcs_used_in_graph", ())) for one in list(_graphs))
 
 
 def read_stages() -> list[DataStage]:

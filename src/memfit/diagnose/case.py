@@ -142,6 +142,33 @@ class Case:
         rises = sum(after > before for before, after in itertools.pairwise(known))
         return Rise(known[0], known[-1], rises, len(known))
 
+    def growing_line(self) -> tuple[str, int] | None:
+        """Returns the line that ran when memory rose most, where that can be told.
+
+        What rises between one `fit` and the next belongs to the lines that run in between.
+        """
+        begin_t_s = self.growth.begin_t_s if self.growth else float("-inf")
+        samples = [one for one in self.recording.inside if one.t_s >= begin_t_s - 1]
+        risen: Counter[str | None] = Counter()
+        for before, after in itertools.pairwise(samples):
+            rise = after.process.held_bytes - before.process.held_bytes
+            fits = {one.progress.fit if one.progress else None for one in (before, after)}
+            if rise > 0:
+                risen[after.at if len(fits) == 1 else None] += rise
+        if not risen or risen.most_common(1)[0][0] is not None:
+            return self.busiest_line()
+        between = Counter(
+            one.at for one in samples if one.at and one.progress and one.progress.epoch is None
+        )
+        inside = Counter(
+            one.at for one in samples if one.at and one.progress and one.progress.epoch
+        )
+        own = [line for line, _ in between.most_common() if line not in inside]
+        if not own:
+            return self.busiest_line()
+        file, _, line = own[0].rpartition(":")
+        return file, int(line)
+
     def busiest_line(self) -> tuple[str, int] | None:
         """Returns the line of the person's code that ran most of the time while memory grew."""
         begin_t_s = self.growth.begin_t_s if self.growth else float("-inf")

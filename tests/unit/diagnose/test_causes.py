@@ -370,7 +370,7 @@ def test_tensorflows_pool_is_told_where_nothing_else_explains_the_growth():
     samples = [
         dataclasses.replace(
             inside(10.0 * number, (500 + 20 * number) * MB),
-            allocator=AllocatorMemory(400 * MB, 0, 20 * number * MB),
+            allocator=AllocatorMemory(400 * MB, 0, (300 if number > 4 else 100) * MB),
             devices=(DeviceMemory("CPU:0", 5 * MB, on_host=True),),
         )
         for number in range(1, 13)

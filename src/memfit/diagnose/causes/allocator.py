@@ -1,13 +1,19 @@
 """Memory that the script has given back and the allocator keeps."""
 
+import itertools
+
 from memfit.diagnose.case import Case
 from memfit.diagnose.finding import Finding
-from memfit.record.entries import Sample, Trial
+from memfit.record.entries import Holding, Sample, Trial
 from memfit.units import format_size
 
 _LEAST_SHARE = 0.5
 _LEAST_BYTES = 8_000_000
 _FEWEST_SAMPLES = 6
+_MOST_STEPS = 6
+_STEP_BYTES = 1_000_000
+# So many small things that a script keeps can pin whole pages between them.
+_MANY = 50
 # With this little of the growth in use, nothing holds it.
 _MOST_IN_USE_SHARE = 0.2
 
@@ -59,6 +65,7 @@ def _of_malloc(case: Case, samples: list[Sample]) -> list[Finding]:
     if max(kept_bytes, freed_bytes) < max(_LEAST_BYTES, _LEAST_SHARE * risen_bytes):
         return []
     is_proven = freed_bytes >= _LEAST_BYTES
+    pin = _find_pin(case)
     proof = (
         f" malloc_trim gave back {format_size(freed_bytes)} when memfit tried it."
         if is_proven
@@ -79,9 +86,19 @@ def _of_malloc(case: Case, samples: list[Sample]) -> list[Finding]:
             ),
             kept_bytes=kept,
             confidence="certain" if is_proven else "likely",
-            allocator="malloc",
+            pin=pin,
         )
     ]
+
+
+def _find_pin(case: Case) -> Holding | None:
+    """The name that keeps the most small things, if one does: they lie between what is free."""
+    kept = [
+        one
+        for one in case.newest(Holding, lambda one: one.owner)
+        if one.length - one.length_before >= _MANY and one.line is not None
+    ]
+    return max(kept, key=lambda one: one.length - one.length_before, default=None)
 
 
 def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
@@ -90,10 +107,10 @@ def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
     if len(samples) < _FEWEST_SAMPLES:
         return []
     first, last = samples[0], samples[-1]
-    third = len(samples) // 3
+    half = len(samples) // 2
     # Tensors come and go; what counts is how few there are at times.
-    least_before = min(one.devices[0].in_use_bytes for one in samples[:third])
-    least_now = min(one.devices[0].in_use_bytes for one in samples[-third:])
+    least_before = min(one.devices[0].in_use_bytes for one in samples[:half])
+    least_now = min(one.devices[0].in_use_bytes for one in samples[-half:])
     mapped_bytes = last.allocator.mapped_bytes if last.allocator is not None else 0
     pool_bytes = mapped_bytes - least_now
     in_use_bytes = max(least_now - least_before, 0)
@@ -101,6 +118,8 @@ def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
     kept_bytes = case.risen_bytes - in_use_bytes - max(heap_bytes, 0)
     least_bytes = max(_LEAST_BYTES, _LEAST_SHARE * case.risen_bytes)
     if not last.devices[0].on_host or min(kept_bytes, pool_bytes) < least_bytes:
+        return []
+    if _num_mappings(samples) > _MOST_STEPS:  # large arrays of the script, one by one
         return []
     return [
         _finding(
@@ -116,9 +135,14 @@ def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
             ),
             kept_bytes=kept_bytes,
             confidence="likely",
-            allocator="tensorflow",
         )
     ]
+
+
+def _num_mappings(samples: list[Sample]) -> int:
+    """How often malloc mapped more. The pool doubles its blocks, so it does so now and then."""
+    mapped = [one.allocator.mapped_bytes for one in samples if one.allocator is not None]
+    return sum(after > before + _STEP_BYTES for before, after in itertools.pairwise(mapped))
 
 
 def _heap(sample: Sample) -> int:
@@ -132,17 +156,25 @@ def _in_use_rise(samples: list[Sample]) -> int:
 
 
 def _finding(
-    case: Case, *, message: str, fix: str, kept_bytes: int, confidence: str, allocator: str
+    case: Case,
+    *,
+    message: str,
+    fix: str,
+    kept_bytes: int,
+    confidence: str,
+    pin: Holding | None = None,
 ) -> Finding:
-    line = case.busiest_line()
+    line = (pin.file, pin.line) if pin else case.growing_line()
+    pinned = f" {pin.owner} keeps {pin.length:,} small things in between." if pin else ""
     return Finding(
         code="allocator-retains",
-        message=message,
+        message=message + pinned,
         confidence=confidence,
         fix=fix,
-        evidence={"kept_bytes": kept_bytes, "allocator": allocator},
+        evidence={"kept_bytes": kept_bytes},
         file=line[0] if line else None,
         line=line[1] if line else None,
+        before=pin.statement if pin else None,
         growth_bytes=kept_bytes,
         share=min(kept_bytes / max(case.risen_bytes, 1), 1.0),
     )
