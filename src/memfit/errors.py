@@ -5,7 +5,8 @@ MemfitError
 ├── InvalidSizeError (ValueError)       a memory size cannot be read
 ├── UsageError (ValueError)             a command was called in a way that cannot work
 ├── RunNotFoundError (FileNotFoundError)  there is no such run
-└── RunExistsError (FileExistsError)    a folder already holds a run
+├── RunExistsError (FileExistsError)    a folder already holds a run
+└── IsolatedError (RuntimeError)        a process of its own ended without a result
 ```
 
 Every message says what was received, what was expected and what to do next.
@@ -48,3 +49,18 @@ class RunExistsError(MemfitError, FileExistsError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class IsolatedError(MemfitError, RuntimeError):
+    """A function that ran in a process of its own gave no result."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            f"{name}() ran in a process of its own and gave no result: {reason}. "
+            "Nothing of this process is touched; run it with less data, or look at its own output."
+        )
+        self.reason = reason
+        self._name = name
+
+    def __reduce__(self) -> tuple[type["IsolatedError"], tuple[str, str]]:
+        return IsolatedError, (self._name, self.reason)

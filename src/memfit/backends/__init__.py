@@ -157,6 +157,12 @@ class Backend(Protocol):
     def count(self) -> Counted:
         """Returns what the framework keeps in its own registries."""
 
+    def registered(self) -> frozenset[str]:
+        """Returns the names of what the framework keeps for models, also when they are gone."""
+
+    def release(self, names: frozenset[str]) -> None:
+        """Lets go of `names` of these, and of what was compiled; the models must be gone."""
+
     def watch_scalars(self, tell: Callable[[float], None]) -> Callable[[], None]:
         """Has `tell` called with each Python number that becomes a tensor, until the result is.
 

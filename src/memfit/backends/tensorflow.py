@@ -125,6 +125,20 @@ def count() -> Counted:
     return Counted(numbers)
 
 
+def registered() -> frozenset[str]:
+    """Returns the custom gradients by name; those of an optimizer hold a whole train graph."""
+    ops: Any = sys.modules["tensorflow.python.framework.ops"]
+    names = ops.gradient_registry._registry
+    return frozenset(name for name in names if name.startswith("CustomGradient-"))
+
+
+def release(names: frozenset[str]) -> None:
+    """Takes `names` out of the gradient registry, which is all that holds their graphs."""
+    ops: Any = sys.modules["tensorflow.python.framework.ops"]
+    for name in names:
+        ops.gradient_registry._registry.pop(name, None)
+
+
 def watch_scalars(tell: Callable[[float], None]) -> Callable[[], None]:
     """Tells of Python numbers in eager operations: TensorFlow keeps a tensor of each for good."""
     module: Any = sys.modules["tensorflow.python.framework.constant_op"]

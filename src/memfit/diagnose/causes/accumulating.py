@@ -9,9 +9,8 @@ from memfit.diagnose.finding import Finding
 from memfit.record.entries import Look, Made
 
 _ISOLATE = (
-    "Build the model once and put its first weights back for each round "
-    "(start = model.get_weights(); model.set_weights(start)), or run each round in a process of "
-    "its own."
+    "Put the body of the loop into with memfit.session(): it lets go of each model and of what "
+    "TensorFlow keeps of it. Or run each round in a process of its own: memfit.isolated(function)."
 )
 
 

@@ -68,7 +68,7 @@ def _clear_each_epoch(script: Script, call: ast.Call) -> Iterator[Seen]:
         call,
         f"{shown(call)} in {repeat.label} frees nothing of the running training; it makes epochs "
         "slower and resets the dtype policy and the seed",
-        "delete the line; to let models go in a loop, train each in a process of its own",
+        "delete the line; to let models go in a loop, put its body into with memfit.session():",
     )
 
 

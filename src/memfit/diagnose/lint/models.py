@@ -67,7 +67,7 @@ def _model_in_loop(script: Script, call: ast.Call) -> Iterator[Seen]:
         call,
         f"{shown(call)} makes another model {repeat.each}, and TensorFlow keeps the graphs of all "
         "of them",
-        f"train each in a process of its own instead of {repeat.label}: all is released at its end",
+        f"put the body of {repeat.label} into with memfit.session(): all is released at its end",
     )
 
 

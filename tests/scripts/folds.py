@@ -1,0 +1,41 @@
+"""Builds, compiles and fits a model in each of many folds; prints what each fold adds.
+
+Arguments: number of folds, and `session` or `plain`.
+"""
+
+import contextlib
+import sys
+
+import keras
+import numpy as np
+
+import memfit
+from memfit.measure.process import read_process
+
+folds, how = int(sys.argv[1]), sys.argv[2]
+rng = np.random.default_rng(0)
+x = rng.random((512, 20), dtype="float32")
+y = x[:, :1]
+
+
+def held_mb():
+    import os
+
+    return read_process(os.getpid()).held_bytes / 1e6
+
+
+levels = []
+for _ in range(folds):
+    with memfit.session() if how == "session" else contextlib.nullcontext():
+        model = keras.Sequential(
+            [
+                keras.layers.Dense(64, activation="relu"),
+                keras.layers.Dense(64),
+                keras.layers.Dense(1),
+            ]
+        )
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(x, y, epochs=2, batch_size=64, verbose=0)
+    levels.append(held_mb())
+half = folds // 2
+print("per fold", (levels[-1] - levels[half]) / (folds - 1 - half), flush=True)
