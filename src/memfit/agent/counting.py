@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 
+from memfit.agent import collector
 from memfit.backends import BACKEND_NAMES, Counted, get_backend
 from memfit.measure.process import count_executables, count_files
 
@@ -16,7 +17,7 @@ def count_things() -> Counted:
         "files": count_files(os.getpid()) or 0,
         "executables": count_executables(os.getpid()) or 0,
         "figures": _count_figures(),
-        "collector_off": int(not gc.isenabled() or not gc.get_threshold()[0]),
+        "collector_off": int(not collector.is_enabled() or not gc.get_threshold()[0]),
         "frozen": gc.get_freeze_count(),
         "young_objects": gc.get_count()[0],
     }

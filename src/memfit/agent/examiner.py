@@ -5,10 +5,11 @@ these do not explain it does the examiner go further: it tries what could give m
 a census of all objects, and at last traces allocations for a second.
 """
 
-import gc
+import threading
 import time
 from collections.abc import Callable
 
+from memfit.agent import collector
 from memfit.agent.buffers import read_buffers
 from memfit.agent.counting import count_things
 from memfit.agent.names import Names
@@ -21,6 +22,8 @@ from memfit.record.entries import Evidence, Look
 # What looks may cost, as a share of the time since the last one.
 _SHARE_OF_TIME = 0.003
 _SHARE_UNDER_SUSPICION = 0.05
+# And what going further may cost, of all time: with the looks it comes to 5%.
+_SHARE_OF_STEPS = 0.04
 # After these a suspicion has been examined: what grows is known, or cannot be seen this way.
 _EARLY_LOOKS = 10
 _MOST_S = 0.25
@@ -33,6 +36,10 @@ _EXPLAINED_SHARE = 0.5
 _RENEWED_AFTER_S = 600.0
 # Allocations are traced for this long before the first snapshot, and again after it.
 _WINDOW_S = 0.4
+
+
+# What to do, and a guess at its price in seconds.
+Step = tuple[Callable[[], None], float]
 
 
 class Examiner:
@@ -64,6 +71,7 @@ class Examiner:
         self._next_steps = self._all_steps()
         self._steps_renewed_t_s = clock()
         self._has_trimmed = False
+        self.wants_collection = False
         self._window: Window | None = None
         self._begun_t_s = clock()
 
@@ -104,34 +112,57 @@ class Examiner:
         if self._window is not None:
             self._go_on_with_window(self._window)
             return
+        if not self._is_lasting(is_suspicious=is_suspicious):
+            return
+        if self._explained_bytes >= _EXPLAINED_SHARE * risen_bytes:
+            return
+        if not self._has_trimmed and kept_bytes >= _EXPLAINED_SHARE * risen_bytes:
+            self._has_trimmed = True  # it changes what is measured: only where it is the question
+            self._trim()
+        elif self._next_steps:
+            self._take_next_step()
+
+    def _is_lasting(self, *, is_suspicious: bool) -> bool:
+        """Whether memory has been rising for some time: at first that is warm-up."""
         now_t_s = self._clock()
         if not is_suspicious:
             self._suspicious_since_t_s = None
             if now_t_s - self._steps_renewed_t_s >= _RENEWED_AFTER_S:
                 self._steps_renewed_t_s = now_t_s  # what grows next is another matter
                 self._next_steps = self._all_steps()
-            return
+            return False
         if self._suspicious_since_t_s is None:
             self._suspicious_since_t_s = now_t_s
-        is_patient = now_t_s - self._suspicious_since_t_s >= _PATIENCE_S
-        if not is_patient or self._explained_bytes >= _EXPLAINED_SHARE * risen_bytes:
-            return
-        if not self._has_trimmed and kept_bytes >= _EXPLAINED_SHARE * risen_bytes:
-            self._has_trimmed = True  # it changes what is measured: only where it is the question
-            self._trim()
-            return
-        if not self._next_steps:
-            return
-        if not gc.isenabled():  # then garbage is what to look for first
-            self._next_steps.sort(key=lambda step: step[0] != self._collect)
-        step, cost_s = self._next_steps[0]
-        if self._spent_s + cost_s <= _SHARE_UNDER_SUSPICION * (now_t_s - self._begun_t_s):
-            self._next_steps.pop(0)
-            begun_s = time.perf_counter()
-            step()
-            self._spent_s += time.perf_counter() - begun_s
+        return now_t_s - self._suspicious_since_t_s >= _PATIENCE_S
 
-    def _all_steps(self) -> list[tuple[Callable[[], None], float]]:
+    def _take_next_step(self) -> None:
+        if not collector.is_enabled():  # then garbage is what to look for first
+            self._next_steps.sort(key=lambda step: step[0] != self._collect)
+        step = self._next_steps[0]
+        is_main_thread = threading.current_thread() is threading.main_thread()
+        if step[0] == self._collect and not is_main_thread:
+            self.wants_collection = True  # in the script's own thread, between two steps
+        else:
+            self._take(step)
+
+    def collect(self) -> None:
+        """Takes the step that was waiting for the script's own thread."""
+        self.wants_collection = False
+        waiting = [step for step in self._next_steps if step[0] == self._collect]
+        if waiting:
+            self._take(waiting[0])
+
+    def _take(self, step: Step) -> None:
+        """Takes a step if it can be paid for."""
+        run, cost_s = step
+        if self._spent_s + cost_s > _SHARE_OF_STEPS * (self._clock() - self._begun_t_s):
+            return
+        self._next_steps.remove(step)
+        begun_s = time.perf_counter()
+        run()
+        self._spent_s += time.perf_counter() - begun_s
+
+    def _all_steps(self) -> list[Step]:
         return [
             (self._census, 0.2),
             (self._collect, 0.3),

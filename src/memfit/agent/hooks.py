@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from memfit.agent import session
+from memfit.agent import collector, session
 from memfit.agent.buffers import note_enqueuer
 from memfit.backends import BACKEND_NAMES, active_backend_name, get_backend, tell_after
 from memfit.guard import harmless
@@ -60,6 +60,7 @@ def _hook_python() -> None:
     _hook_maker("threading", "Thread", "start", "thread")
     _hook_maker("multiprocessing.process", "BaseProcess", "start", "process")
     _hook_maker(*_FIGURES)
+    collector.watch()
     collect = gc.collect
 
     @functools.wraps(collect)

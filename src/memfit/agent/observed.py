@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from memfit.agent import collector
 from memfit.backends import Compilation
 from memfit.guard import harmless
 from memfit.measure.user_code import (
@@ -124,7 +125,7 @@ class Observed:
                 yield _retraced(one, key[2], now_t_s, since_t_s, before)
         for (function, file, line), calls in list(self._called.items()):
             yield Called(now_t_s, function, calls, *tell_place(file, line))
-        if not gc.isenabled() or not gc.get_threshold()[0] or gc.get_freeze_count():
+        if not collector.is_enabled() or not gc.get_threshold()[0] or gc.get_freeze_count():
             yield from _switches(now_t_s)
         while self._loaded:
             yield self._loaded.popitem()[1]

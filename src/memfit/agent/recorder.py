@@ -13,6 +13,7 @@ from pathlib import Path
 
 import memfit
 from memfit import guard
+from memfit.agent import collector
 from memfit.agent.examiner import Examiner
 from memfit.agent.observed import Observed
 from memfit.agent.phases import Phases
@@ -155,11 +156,23 @@ class Recorder:
         return self.sample() if time.perf_counter() >= due_s else self._last_sample
 
     def _tick(self) -> None:
-        self.sample(reads_children=self._is_alone)
-        if self._has_begun:
-            self.examine()
-        with self._lock:
-            self._phases.settle()
+        with collector.paused():
+            self.sample(reads_children=self._is_alone)
+            if self._has_begun:
+                self.examine()
+            with self._lock:
+                self._phases.settle()
+
+    @property
+    def wants_collection(self) -> bool:
+        """Whether a collection on trial waits for the script's own thread."""
+        return self._examiner.wants_collection
+
+    @harmless
+    def collect(self) -> None:
+        """Runs the collection that waits. Between two steps, in the script's own thread."""
+        with self._probing():
+            self._examiner.collect()
 
     def sample(self, *, reads_children: bool = False) -> Sample | None:
         """Takes and writes a sample, and returns it."""

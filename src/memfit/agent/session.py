@@ -1,6 +1,8 @@
 """The one recorder of this process under `memfit run`, begun when it is first needed."""
 
 import os
+import sys
+import threading
 
 from memfit.agent.observed import Observed
 from memfit.agent.recorder import Counters, Recorder
@@ -43,6 +45,8 @@ def count_call() -> None:
     counters.calls += 1
     if not _is_tried:
         _begin()
+    elif _recorder is not None and _recorder.wants_collection and is_between_steps():
+        _recorder.collect()
 
 
 def count_update() -> None:
@@ -50,6 +54,13 @@ def count_update() -> None:
     counters.updates += 1
     if not _is_tried:
         _begin()
+
+
+def is_between_steps() -> bool:
+    """Whether this is the script's own thread, and no function is being traced in it."""
+    tf = sys.modules.get("tensorflow")
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and (tf is None or bool(tf.executing_eagerly()))
 
 
 _begin = harmless(get_recorder)

@@ -21,6 +21,7 @@ _PARTS = {
         "retracing",
     ),
     "accumulating-functions": ("retracing",),
+    "uncollected-garbage": ("allocator-retains",),  # malloc keeps what the collection freed
     "accumulating-iterators": ("accumulating-threads", "accumulating-datasets"),
     "accumulating-datasets": ("accumulating-iterators",),
     "accumulating-writers": ("accumulating-files", "accumulating-threads"),

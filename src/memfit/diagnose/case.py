@@ -96,7 +96,7 @@ class Case:
         last: dict[Hashable, Seen] = {key(one): one for one in self.recording.of(kind)}
         if not last:
             return []
-        end_t_s = self.recording.end_t_s
+        end_t_s = self.growth.end_t_s if self.growth else self.recording.end_t_s
         begin_t_s = self.growth.begin_t_s if self.growth else self.recording.begin_t_s
         stale_t_s = end_t_s - _STALE_SHARE * (end_t_s - begin_t_s) - 5.0
         return [one for one in last.values() if one.t_s >= min(stale_t_s, self._last_look_t_s)]

@@ -11,6 +11,8 @@ _NOT_ONE = frozenset(
     {"array", "by", "curve", "dict", "each", "example", "fn", "func", "function", "history"}
     | {"list", "log", "map", "mask", "matrix", "per", "sample", "tensor", "values", "vector"}
 )
+# As often an exception as a number.
+_EXCEPTIONS = frozenset({"err", "error"})
 _COUNTERS = frozenset(
     {"count", "epoch", "fold", "i", "idx", "index", "iteration", "j", "k", "key", "n", "name"}
     | {"number", "seed", "step", "t", "trial"}
@@ -71,6 +73,8 @@ def _kind_of_name(name: str) -> str:
     if is_many:
         return "many"
     if not _NOT_ONE.isdisjoint(words):
+        return "unknown"
+    if name in _EXCEPTIONS:
         return "unknown"
     if any(word in _SHORT_SCALARS or word.endswith(_SCALARS) for word in words):
         return "scalar"

@@ -41,7 +41,7 @@ def mend(
 
     Example:
     >>> mend("held-graph", "total += loss")
-    'total += float(loss)'
+    'total += loss.detach()'
     >>> mend("buffer-too-large", "ds = ds.batch(32).shuffle(1000)")
     'ds = ds.shuffle(1000).batch(32)'
     """
@@ -106,18 +106,16 @@ def _parse(statement: str) -> _Source | None:
 
 
 def _release_graph(module: ast.Module, item_kind: str, holder: str) -> bool:
-    """Takes the number out of what is added, or the tensor without its past."""
+    """Adds the tensor without its past: all that the script does with it later still works."""
 
     def released(node: ast.expr, *, is_alone: bool) -> ast.expr | None:
         match kind_of(node):
             case "plain":
                 return node
-            case "tensor":
+            case "tensor" | "scalar":
                 return _method(node, "detach")
-            case "scalar":
-                return _call("float", node)
             case "unknown" if is_alone:
-                return _call("float", node)
+                return _method(node, "detach")
         return None
 
     return item_kind != "tape" and change_added(module, holder, released)

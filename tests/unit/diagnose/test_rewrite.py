@@ -44,35 +44,38 @@ NAMES = st.sampled_from(["loss", "total", "logits", "x", "step", "thing", "self.
 @pytest.mark.parametrize(
     ("statement", "mended"),
     [
-        ("losses.append(loss)", "losses.append(float(loss))"),
-        ("self.losses.append(self.loss)", "self.losses.append(float(self.loss))"),
-        ("queue.appendleft(loss)", "queue.appendleft(float(loss))"),
-        ("losses.insert(0, loss)", "losses.insert(0, float(loss))"),
+        ("losses.append(loss)", "losses.append(loss.detach())"),
+        ("self.losses.append(self.loss)", "self.losses.append(self.loss.detach())"),
+        ("queue.appendleft(loss)", "queue.appendleft(loss.detach())"),
+        ("losses.insert(0, loss)", "losses.insert(0, loss.detach())"),
         (
             "log.setdefault('loss', []).append(loss)",
-            "log.setdefault('loss', []).append(float(loss))",
+            "log.setdefault('loss', []).append(loss.detach())",
         ),
-        ("losses.append(criterion(net(x), y))", "losses.append(float(criterion(net(x), y)))"),
+        ("losses.append(criterion(net(x), y))", "losses.append(criterion(net(x), y).detach())"),
         ("losses.extend([a, b])", None),
-        ("losses.extend([first_loss, loss])", "losses.extend([float(first_loss), float(loss)])"),
-        ("losses.extend(f(x) for x in xs)", "losses.extend((float(f(x)) for x in xs))"),
+        (
+            "losses.extend([first_loss, loss])",
+            "losses.extend([first_loss.detach(), loss.detach()])",
+        ),
+        ("losses.extend(f(x) for x in xs)", "losses.extend((f(x).detach() for x in xs))"),
         ("losses.extend(more)", None),
-        ("losses[step] = loss", "losses[step] = float(loss)"),
-        ("losses += [loss]", "losses += [float(loss)]"),
-        ("losses = losses + [loss]", "losses = losses + [float(loss)]"),
-        ("total += loss", "total += float(loss)"),
-        ("total -= loss", "total -= float(loss)"),
-        ("self.total += loss", "self.total += float(loss)"),
-        ("total = total + loss", "total = total + float(loss)"),
-        ("total = loss + total", "total = float(loss) + total"),
-        ("total = total + a + 2 * b", "total = total + float(a) + float(2 * b)"),
-        ("mean = 0.9 * mean + 0.1 * loss", "mean = 0.9 * mean + float(0.1 * loss)"),
-        ("running['loss'] += loss", "running['loss'] += float(loss)"),
-        ("running['n'] = running['n'] + loss", "running['n'] = running['n'] + float(loss)"),
-        ("total += loss * len(x)", "total += float(loss * len(x))"),
+        ("losses[step] = loss", "losses[step] = loss.detach()"),
+        ("losses += [loss]", "losses += [loss.detach()]"),
+        ("losses = losses + [loss]", "losses = losses + [loss.detach()]"),
+        ("total += loss", "total += loss.detach()"),
+        ("total -= loss", "total -= loss.detach()"),
+        ("self.total += loss", "self.total += loss.detach()"),
+        ("total = total + loss", "total = total + loss.detach()"),
+        ("total = loss + total", "total = loss.detach() + total"),
+        ("total = total + a + 2 * b", "total = total + a.detach() + (2 * b).detach()"),
+        ("mean = 0.9 * mean + 0.1 * loss", "mean = 0.9 * mean + (0.1 * loss).detach()"),
+        ("running['loss'] += loss", "running['loss'] += loss.detach()"),
+        ("running['n'] = running['n'] + loss", "running['n'] = running['n'] + loss.detach()"),
+        ("total += loss * len(x)", "total += (loss * len(x)).detach()"),
     ],
 )
-def test_a_number_is_taken_out_of_a_tensor_that_keeps_its_graph(statement, mended):
+def test_a_tensor_is_kept_without_its_graph(statement, mended):
     assert mend("held-graph", statement, item_kind="graph") == mended
 
 
@@ -85,7 +88,7 @@ def test_a_number_is_taken_out_of_a_tensor_that_keeps_its_graph(statement, mende
         ("outputs.append(torch.cat(parts))", "outputs.append(torch.cat(parts).detach())"),
         ("kept.append(thing[:10])", "kept.append(thing[:10].detach())"),
         ("kept.append(logits * 2)", "kept.append((logits * 2).detach())"),
-        ("kept.append(logits.mean())", "kept.append(float(logits.mean()))"),
+        ("kept.append(logits.mean())", "kept.append(logits.mean().detach())"),
     ],
 )
 def test_a_tensor_that_is_clearly_no_scalar_is_detached(statement, mended):
@@ -95,11 +98,11 @@ def test_a_tensor_that_is_clearly_no_scalar_is_detached(statement, mended):
 @pytest.mark.parametrize(
     ("statement", "mended"),
     [
-        ("log.append((epoch, loss))", "log.append((epoch, float(loss)))"),
-        ("log.append((epoch, thing))", "log.append((epoch, float(thing)))"),
-        ("log.append((loss, logits))", "log.append((float(loss), logits.detach()))"),
-        ("log.append({'step': i, 'loss': loss})", "log.append({'step': i, 'loss': float(loss)})"),
-        ("log.append({'a': [loss, 1], 'b': 2})", "log.append({'a': [float(loss), 1], 'b': 2})"),
+        ("log.append((epoch, loss))", "log.append((epoch, loss.detach()))"),
+        ("log.append((epoch, thing))", "log.append((epoch, thing.detach()))"),
+        ("log.append((loss, logits))", "log.append((loss.detach(), logits.detach()))"),
+        ("log.append({'step': i, 'loss': loss})", "log.append({'step': i, 'loss': loss.detach()})"),
+        ("log.append({'a': [loss, 1], 'b': 2})", "log.append({'a': [loss.detach(), 1], 'b': 2})"),
         ("log.append((loss, thing))", None),
         ("log.append((thing, other))", None),
         ("log.append({**more, 'loss': loss})", None),
@@ -136,8 +139,8 @@ def test_of_several_additions_the_one_to_the_holder_is_mended():
     ]
 
     assert mended == [
-        "total += float(loss)\nlosses.append(other)",
-        "total += loss\nlosses.append(float(other))",
+        "total += loss.detach()\nlosses.append(other)",
+        "total += loss\nlosses.append(other.detach())",
         None,
     ]
 
@@ -151,7 +154,7 @@ def test_a_holder_is_known_by_its_name_however_it_is_said(holder):
 
     mended = mend("held-graph", statement, holder=holder)
 
-    assert mended == "self.losses['train'].append(float(loss))\nn += step"
+    assert mended == "self.losses['train'].append(loss.detach())\nn += step"
 
 
 @pytest.mark.parametrize(
@@ -388,7 +391,7 @@ def test_a_statement_over_several_lines_is_mended():
         )
     """
 
-    assert mend("held-graph", statement) == "self.losses.append(float(criterion(net(x), y)))"
+    assert mend("held-graph", statement) == "self.losses.append(criterion(net(x), y).detach())"
 
 
 def test_a_chain_over_several_lines_is_mended():

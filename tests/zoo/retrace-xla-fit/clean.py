@@ -31,7 +31,7 @@ model = keras.Sequential(
     [
         keras.Input((None, 12)),
         keras.layers.Dense(48, activation="relu"),
-        keras.layers.GlobalMaxPooling1D(),
+        keras.layers.GlobalAveragePooling1D(),
         keras.layers.Dense(1, activation="sigmoid"),
     ]
 )

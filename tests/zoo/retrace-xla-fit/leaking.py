@@ -10,7 +10,7 @@ import tensorflow as tf
 keras.utils.set_random_seed(42)
 
 # %%
-N = 16
+N = 24
 
 
 def windows():
@@ -31,7 +31,7 @@ model = keras.Sequential(
     [
         keras.Input((None, 12)),
         keras.layers.Dense(48, activation="relu"),
-        keras.layers.GlobalMaxPooling1D(),
+        keras.layers.GlobalAveragePooling1D(),
         keras.layers.Dense(1, activation="sigmoid"),
     ]
 )
