@@ -10,6 +10,7 @@ from memfit.diagnose.finding import Finding
 _ENOUGH_SHARE = 0.4
 # Less than this is not worth a person's time.
 _LEAST_SHARE = 0.05
+_HOLDER_SHARE = 0.2
 _INFERRED = ("allocator-retains", "uncollected-garbage", "unexplained-growth")
 # What comes with each thing that piles up.
 _PARTS = {
@@ -44,7 +45,9 @@ def find_causes(case: Case) -> tuple[Finding, ...]:
         shared = [replace(one, share=None) for one in found]
     else:
         shared = [one for one in _share_out(found) if (one.share or 0.0) >= _LEAST_SHARE]
-    has_holder = any("holder" in one.evidence for one in shared)
+    has_holder = any(
+        "holder" in one.evidence and (one.share or 0.0) >= _HOLDER_SHARE for one in shared
+    )
     # What a name holds comes before what is only inferred: the rest often follows from it.
     ordered = sorted(
         shared,

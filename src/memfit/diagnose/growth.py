@@ -2,7 +2,7 @@
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memfit.diagnose.phases import Phase
 from memfit.diagnose.series import Point
@@ -97,6 +97,9 @@ def judge_growth(
     judgement = _judge(points, phases)
     if judgement.growth is not None or trial_t_s is None or not points:
         return judgement
+    bridged = _judge(_bridge(points, trial_t_s), phases)
+    if bridged.growth is not None:
+        return bridged
     before = [point for point in points if point.t_s <= trial_t_s]
     earlier = _judge(before, phases)
     if earlier.growth is None:
@@ -104,6 +107,20 @@ def judge_growth(
     after = [point for point in _while_scripted(points) if point.t_s > trial_t_s + 0.1]
     goes_on = not after or _goes_on(before, after, earlier.growth)
     return earlier if goes_on else judgement
+
+
+def _bridge(points: Sequence[Point], trial_t_s: float) -> list[Point]:
+    """Points as they might have been without the trial: at its level until memory is above that."""
+    before = [point for point in points if point.t_s <= trial_t_s]
+    if not before:
+        return list(points)
+    level_bytes = before[-1].held_bytes
+    bridged, is_back = list(before), False
+    for point in points[len(before) :]:
+        is_back = is_back or point.held_bytes > level_bytes
+        lifted = replace(point, held_bytes=level_bytes, used_bytes=None)
+        bridged.append(point if is_back else lifted)
+    return bridged
 
 
 def _goes_on(before: Sequence[Point], after: Sequence[Point], growth: Growth) -> bool:

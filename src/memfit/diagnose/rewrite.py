@@ -48,7 +48,6 @@ def mend(
     rewriters: dict[str, Callable[[ast.Module], bool]] = {
         "held-graph": lambda module: _release_graph(module, item_kind, holder),
         "held-tensors": lambda module: _shrink(module, item_kind, holder),
-        "accumulating-models": lambda module: _keep_numbers(module, item_kind, holder),
         "buffer-too-large": lambda module: reorder(module, item_kind),
         "uncollected-garbage": _leave_collector_on,
         "retracing": lambda module: _pass_tensor(module, argument, compiler, holder),
@@ -138,17 +137,6 @@ def _shrink(module: ast.Module, item_kind: str, holder: str) -> bool:
 
     change: Change = number if copying is None else copy
     return item_kind != "text" and change_added(module, holder, change)
-
-
-def _keep_numbers(module: ast.Module, item_kind: str, holder: str) -> bool:
-    """Adds the numbers of a History in its place: a History keeps its model."""
-
-    def numbers(node: ast.expr, *, is_alone: bool) -> ast.expr | None:
-        is_fit = isinstance(node, ast.Call) and last_name(node.func) == "fit"
-        is_history = isinstance(node, ast.Name) and item_kind == "history" and is_alone
-        return ast.Attribute(node, "history", ast.Load()) if is_fit or is_history else node
-
-    return item_kind in ("", "history") and change_added(module, holder, numbers)
 
 
 def _leave_collector_on(module: ast.Module) -> bool:

@@ -209,23 +209,8 @@ def test_text_is_left():
     assert mend("held-tensors", "lines.append(loss)", item_kind="text") is None
 
 
-@pytest.mark.parametrize(
-    ("statement", "kind", "mended"),
-    [
-        ("hs.append(model.fit(x, y))", "history", "hs.append(model.fit(x, y).history)"),
-        ("hs.append(build(n).fit(x))", "", "hs.append(build(n).fit(x).history)"),
-        ("hs[fold] = self.model.fit(x)", "history", "hs[fold] = self.model.fit(x).history"),
-        ("hs.append((k, m.fit(x)))", "history", "hs.append((k, m.fit(x).history))"),
-        ("hs.append(h)", "history", "hs.append(h.history)"),
-        ("hs.append(model.fit(x).history)", "history", None),
-        ("models.append(model)", "model", None),
-        ("models.append(SVC().fit(x))", "model", None),
-        ("models.append(model)", "", None),
-        ("model.fit(x, y)", "history", None),
-    ],
-)
-def test_of_a_history_its_numbers_are_kept(statement, kind, mended):
-    assert mend("accumulating-models", statement, item_kind=kind) == mended
+def test_models_need_more_than_one_line():
+    assert mend("accumulating-models", "hs.append(model.fit(x, y))", item_kind="history") is None
 
 
 @pytest.mark.parametrize(

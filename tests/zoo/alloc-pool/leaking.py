@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+overview = tf.random.stateless_normal((700, 1024), (3, 4))
 encoder = tf.Variable(tf.random.normal((1024, 64), stddev=0.03, seed=1))
 
 
@@ -19,8 +20,9 @@ for epoch in range(30):
     for _ in range(8):
         field = tf.random.normal((rows, 1024))
         fields.append(field)
-    for field in fields:
-        loss = train(field)
+    train(fields[0])
     del fields, field
+    for _ in range(30):
+        loss = train(overview)
 
     print("epoch", epoch, "rows", rows, "loss", float(loss))

@@ -6,10 +6,10 @@ import tensorflow as tf
 
 class StreamMixer:
     def __init__(self):
-        self.rounds = 40
+        self.rounds = 13
 
     def dataset(self, seed):
-        frame = tf.random.stateless_normal((256, 256), (seed, 1))
+        frame = tf.random.stateless_normal((512, 256), (seed, 1))
         return tf.data.Dataset.from_tensors(frame).repeat().map(tf.sin).prefetch(16)
 
     def next_batch(self, seed):
@@ -23,7 +23,7 @@ def main():
     mixer = StreamMixer()
     for round_ in range(mixer.rounds):
         batch = mixer.next_batch(round_)
-        for _ in range(80):
+        for _ in range(260):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean(tf.square(decoder(encoder(batch)) - batch))
             weights = encoder.trainable_weights + decoder.trainable_weights

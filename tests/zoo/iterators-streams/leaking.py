@@ -9,7 +9,7 @@ class StreamMixer:
         self.streams = []
 
     def dataset(self, seed):
-        frame = tf.random.stateless_normal((256, 256), (seed, 1))
+        frame = tf.random.stateless_normal((512, 256), (seed, 1))
         return tf.data.Dataset.from_tensors(frame).repeat().map(tf.sin).prefetch(16)
 
     def next_batch(self, seed):
@@ -22,9 +22,9 @@ def main():
     encoder = keras.layers.Dense(32, activation="tanh")
     decoder = keras.layers.Dense(256)
     mixer = StreamMixer()
-    for round_ in range(40):
+    for round_ in range(13):
         batch = mixer.next_batch(round_)
-        for _ in range(80):
+        for _ in range(260):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean(tf.square(decoder(encoder(batch)) - batch))
             weights = encoder.trainable_weights + decoder.trainable_weights

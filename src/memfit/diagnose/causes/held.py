@@ -70,7 +70,9 @@ _FAMILIES = {
     "history": _Family(
         "accumulating-models",
         "History objects, each of which keeps its model",
-        "Keep the numbers: histories.append(model.fit(...).history)",
+        "Keep the numbers, model.fit(...).history, and put the body of the loop into "
+        "with memfit.session(): without it the models wait for the collector, and TensorFlow keeps "
+        "their graphs.",
     ),
     "function": _Family(
         "accumulating-functions",
