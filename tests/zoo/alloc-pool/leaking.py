@@ -15,7 +15,7 @@ def train(field):
 
 
 for epoch in range(30):
-    rows = 400 + 100 * epoch
+    rows = 400 + 40 * epoch + 4 * epoch**2
     fields = []
     for _ in range(8):
         field = tf.random.normal((rows, 1024))
