@@ -93,6 +93,7 @@ class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras sh
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Marks the end of `fit`."""
         if self._recorder is not None:
+            self._recorder.examine(is_end=True)
             self._recorder.end("fit")
             self._counters.epoch = None
             self._stop()

@@ -75,12 +75,12 @@ class Examiner:
         self._window: Window | None = None
         self._begun_t_s = clock()
 
-    def is_due(self, *, is_suspicious: bool) -> bool:
-        """Whether another look is worth its price now."""
+    def is_due(self, *, is_suspicious: bool, is_end: bool = False) -> bool:
+        """Whether another look is worth its price now; at the end of a `fit` it is worth more."""
         if is_suspicious and self._num_looks < _FREE_LOOKS:
             return True
-        is_early = self._num_looks < _EARLY_LOOKS
-        share = _SHARE_UNDER_SUSPICION if is_suspicious and is_early else _SHARE_OF_TIME
+        is_worth_more = is_end or self._num_looks < _EARLY_LOOKS
+        share = _SHARE_UNDER_SUSPICION if is_suspicious and is_worth_more else _SHARE_OF_TIME
         return self._last_cost_s <= share * (self._clock() - self._last_t_s)
 
     def examine(self) -> None:

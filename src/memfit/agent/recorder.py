@@ -223,11 +223,11 @@ class Recorder:
         return memory
 
     @harmless
-    def examine(self) -> None:
+    def examine(self, *, is_end: bool = False) -> None:
         """Looks for what grows and who holds it, if that is worth its price now."""
         with self._probing():
             is_suspicious = self._suspicion.is_raised
-            if self._examiner.is_due(is_suspicious=is_suspicious):
+            if self._examiner.is_due(is_suspicious=is_suspicious, is_end=is_end):
                 self._examiner.examine()
             self._examiner.go_further(
                 is_suspicious=is_suspicious,
@@ -242,6 +242,7 @@ class Recorder:
         self._is_closing.set()
         atexit.unregister(self.close)
         harmless(self.sample)()
+        self.examine(is_end=True)
         harmless(self._examiner.close)()
         with self._lock:
             self._phases.end_all()

@@ -90,8 +90,8 @@ def _share_out(findings: list[Finding]) -> list[Finding]:
     uncounted = [one for one in findings if one.share is None]
     rest = max(1.0 - measured * scale, 0.0) / max(len(uncounted), 1)
     return [
-        replace(one, share=round(one.share * scale, 3))
+        replace(one, share=one.share * scale)
         if one.share is not None
-        else replace(one, share=round(rest, 3), evidence={**one.evidence, "share_is_rest": 1})
+        else replace(one, share=rest, evidence={**one.evidence, "share_is_rest": 1})
         for one in findings
     ]
