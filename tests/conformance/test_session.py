@@ -119,7 +119,7 @@ def test_a_session_releases_what_was_built_inside_and_touches_nothing_else(backe
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_folds_inside_sessions_do_not_add_up(backend, quiet):
-    done = run(SCRIPTS / "folds.py", quiet(backend), "14", "session")
+    done = run(SCRIPTS / "folds.py", quiet(backend), "20", "session")
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert float(done.stdout.split()[-1]) < 0.3
