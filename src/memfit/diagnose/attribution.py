@@ -22,6 +22,7 @@ _PARTS = {
         "retracing",
     ),
     "accumulating-functions": ("retracing",),
+    "retracing": ("allocator-retains",),  # what compilers leave behind lies in pieces
     "uncollected-garbage": ("allocator-retains",),  # malloc keeps what the collection freed
     "accumulating-iterators": ("accumulating-threads", "accumulating-datasets"),
     "accumulating-datasets": ("accumulating-iterators",),

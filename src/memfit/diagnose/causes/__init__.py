@@ -16,7 +16,11 @@ from memfit.diagnose.causes.data import find_data_in_memory
 from memfit.diagnose.causes.garbage import find_garbage, find_late_garbage
 from memfit.diagnose.causes.held import find_held, find_views
 from memfit.diagnose.causes.pages import find_file_pages
-from memfit.diagnose.causes.retracing import find_executables, find_retracing
+from memfit.diagnose.causes.retracing import (
+    find_executables,
+    find_many_executables,
+    find_retracing,
+)
 from memfit.diagnose.causes.unexplained import (
     find_allocations,
     find_constants,
@@ -38,6 +42,7 @@ CAUSES: tuple[Check, ...] = (
     find_registry,
     find_pinned_data,
     find_retracing,
+    find_many_executables,
     find_long_tape,
     find_accumulating,
     find_seeded,

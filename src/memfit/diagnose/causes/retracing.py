@@ -23,6 +23,7 @@ _FIXES = {
 }
 _PER_FUNCTION = "Make the function once, before the loop; a new one is compiled anew every time."
 _LEAST_EXECUTABLES = 4
+_MANY_EXECUTABLES = 10
 
 
 def find_retracing(case: Case) -> list[Finding]:
@@ -40,6 +41,15 @@ def find_retracing(case: Case) -> list[Finding]:
         if not (models and all(is_remade(one) and not one.name for one in group))
     ]
     return sorted(findings, key=lambda one: -int(one.evidence["more"] or 0))
+
+
+def find_many_executables(case: Case) -> list[Finding]:
+    """Returns the same where compiled code piles up in most looks and no trace is counted."""
+    rise = case.rise("executables")
+    is_steady = rise is not None and rise.num_rises >= rise.num_looks / 2
+    is_much = rise is not None and rise.more >= _MANY_EXECUTABLES
+    is_traced = bool(case.newest(Retraced, lambda one: (one.name, one.line)))
+    return find_executables(case) if is_steady and is_much and not is_traced else []
 
 
 def find_executables(case: Case) -> list[Finding]:
