@@ -4,18 +4,16 @@ Each script runs alone in a plain Python; the memory of its process tree is samp
 Without names everything runs; "healthy" stands for all healthy trainings.
 """
 
-import importlib.util
 import os
 import subprocess
 import sys
 import time
 import tomllib
-from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+from judge import ZOO, missing
 
-ZOO = Path(__file__).parent
 INTERVAL_S = 0.25
 MB = 1 << 20
 
@@ -65,10 +63,6 @@ def run(script, backend, proportional=False):
     middle = samples[len(samples) // 2 :][:tenth]
     growth = sorted(samples[-tenth:])[tenth // 2] - sorted(middle)[len(middle) // 2]
     return Run(seconds, growth, max(samples), child.returncode)
-
-
-def missing(entry):
-    return [name for name in entry.get("needs", []) if not importlib.util.find_spec(name)]
 
 
 def row(name, backend, cells):

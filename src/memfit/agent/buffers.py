@@ -1,11 +1,10 @@
 """What data pipelines keep ready: stages of `tf.data`, the queue of a `PyDataset`."""
 
-import sys
 import weakref
 from typing import Any
 
 from memfit.agent.observed import Observed
-from memfit.backends import BACKEND_NAMES, DataStage, get_backend
+from memfit.backends import DataStage, loaded_backends
 from memfit.guard import harmless
 from memfit.measure.live_objects import things_in
 from memfit.measure.user_code import tell_place
@@ -29,8 +28,7 @@ def read_buffers(now_t_s: float, observed: Observed) -> list[Buffer]:
 
 @harmless
 def _read_stages() -> list[DataStage]:
-    loaded = [name for name in BACKEND_NAMES if name in sys.modules]
-    return [stage for name in loaded for stage in get_backend(name).read_stages()]
+    return [stage for backend in loaded_backends() for stage in backend.read_stages()]
 
 
 @harmless

@@ -6,7 +6,7 @@ import sys
 import threading
 
 from memfit.agent import collector
-from memfit.backends import BACKEND_NAMES, Counted, get_backend
+from memfit.backends import Backend, Counted, loaded_backends
 from memfit.measure.process import count_executables, count_files
 
 
@@ -22,17 +22,16 @@ def count_things() -> Counted:
         "young_objects": gc.get_count()[0],
     }
     sizes: dict[str, int] = {}
-    for name in BACKEND_NAMES:
-        if name in sys.modules:
-            counted = _ask(name)
-            numbers.update(counted.numbers)
-            sizes.update(counted.sizes)
+    for backend in loaded_backends():
+        counted = _ask(backend)
+        numbers.update(counted.numbers)
+        sizes.update(counted.sizes)
     return Counted(numbers, sizes)
 
 
-def _ask(name: str) -> Counted:
+def _ask(backend: Backend) -> Counted:
     try:
-        return get_backend(name).count()
+        return backend.count()
     except (AttributeError, RuntimeError):  # another version of it, or still being imported
         return Counted()
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from memfit.backends import BACKEND_NAMES, get_backend
+from memfit.backends import loaded_backends
 from memfit.guard import harmless
 from memfit.measure.live_objects import describe
 from memfit.measure.user_code import find_running, is_user_file, tell_place
@@ -36,11 +36,7 @@ class Window:
         self._first: dict[Line, tuple[int, int]] | None = None
         self._first_s = 0.0
         self._scalars: dict[Line, set[float]] = defaultdict(set)
-        self._stops = [
-            get_backend(name).watch_scalars(self._note_scalar)
-            for name in BACKEND_NAMES
-            if name in sys.modules
-        ]
+        self._stops = [one.watch_scalars(self._note_scalar) for one in loaded_backends()]
         tracemalloc.start(_FRAMES)
 
     @harmless

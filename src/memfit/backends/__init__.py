@@ -173,6 +173,11 @@ class Backend(Protocol):
         """Returns the stages of running data pipelines that keep elements."""
 
 
+def loaded_backends() -> list[Backend]:
+    """Returns the adapters of the frameworks that the script has loaded."""
+    return [get_backend(name) for name in BACKEND_NAMES if name in sys.modules]
+
+
 def get_backend(name: str) -> Backend:
     """Returns the adapter of the framework `name`; loads the adapter, not the framework."""
     return cast("Backend", importlib.import_module(f"memfit.backends.{name}"))

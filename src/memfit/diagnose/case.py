@@ -9,6 +9,7 @@ from typing import TypeVar
 from memfit.diagnose.growth import Growth
 from memfit.diagnose.phases import Phase
 from memfit.diagnose.series import Point
+from memfit.measure.allocator import AllocatorMemory
 from memfit.record.entries import (
     Allocated,
     Buffer,
@@ -19,11 +20,14 @@ from memfit.record.entries import (
     Look,
     Made,
     Retraced,
+    Sample,
     Trial,
 )
 from memfit.record.recording import Recording
 
 Seen = TypeVar("Seen", Holding, Retraced, Made, Buffer, Loaded, Called, Allocated, Trial, Hinted)
+# A file and a line of the person's code, where known.
+Line = tuple[str | None, int | None]
 # Evidence of a growth that is over does not explain one that goes on.
 _STALE_SHARE = 0.4
 _FEWEST_LOOKS = 4
@@ -93,13 +97,11 @@ class Case:
 
     def newest(self, kind: type[Seen], key: Callable[[Seen], Hashable]) -> list[Seen]:
         """Returns the last evidence of `kind` for each `key`, unless it is long out of date."""
-        last: dict[Hashable, Seen] = {key(one): one for one in self.recording.of(kind)}
-        if not last:
-            return []
         end_t_s = self.growth.end_t_s if self.growth else self.recording.end_t_s
         begin_t_s = self.growth.begin_t_s if self.growth else self.recording.begin_t_s
         stale_t_s = end_t_s - _STALE_SHARE * (end_t_s - begin_t_s) - 5.0
-        return [one for one in last.values() if one.t_s >= min(stale_t_s, self._last_look_t_s)]
+        since_t_s = min(stale_t_s, self._last_look_t_s)
+        return [one for one in self.newest_ever(kind, key) if one.t_s >= since_t_s]
 
     def newest_ever(self, kind: type[Seen], key: Callable[[Seen], Hashable]) -> list[Seen]:
         """Returns the last evidence of `kind` for each `key`, however old."""
@@ -110,13 +112,9 @@ class Case:
         looks = self.recording.of(Look)
         return looks[-1].t_s if looks else float("inf")
 
-    def rise(self, number: str, level: str = "counts") -> Rise | None:
+    def rise(self, number: str) -> Rise | None:
         """Returns how the count called `number` went up while memory grew."""
-        return self._rise([one.numbers.get(number) for one in self._looks(level)])
-
-    def rise_in_bytes(self, size: str, level: str = "counts") -> Rise | None:
-        """Returns how the bytes called `size` went up while memory grew."""
-        return self._rise([one.sizes.get(size) for one in self._looks(level)])
+        return self._rise([one.numbers.get(number) for one in self._looks()])
 
     def alive_rise(self, thing: str, file: str, line: int) -> Rise | None:
         """Returns how the number of living things made at one line went up."""
@@ -127,8 +125,8 @@ class Case:
         ]
         return self._rise([0, *rows])
 
-    def _looks(self, level: str) -> list[Look]:
-        looks = [one for one in self.recording.of(Look) if one.level == level]
+    def _looks(self) -> list[Look]:
+        looks = [one for one in self.recording.of(Look) if one.level == "counts"]
         if self.growth is None:
             return looks
         during = [one for one in looks if one.t_s >= self.growth.begin_t_s - 1]
@@ -142,7 +140,24 @@ class Case:
         rises = sum(after > before for before, after in itertools.pairwise(known))
         return Rise(known[0], known[-1], rises, len(known))
 
-    def growing_line(self) -> tuple[str, int] | None:
+    def made(self, *kinds: str) -> list[Made]:
+        """Returns what was made again and again, the most often made first."""
+        made = self.newest(Made, lambda one: (one.thing, one.file, one.line))
+        wanted = [one for one in made if one.thing in kinds]
+        return sorted(wanted, key=lambda one: -(one.made - one.made_before))
+
+    def malloc_samples(self) -> list[tuple[Sample, AllocatorMemory]]:
+        """Returns samples taken while memory grew, each with what malloc said at that moment."""
+        if self.growth is None:
+            return []
+        begin_t_s, end_t_s = self.growth.begin_t_s - 1, self.growth.end_t_s
+        return [
+            (one, one.allocator)
+            for one in self.recording.inside
+            if one.allocator is not None and begin_t_s <= one.t_s <= end_t_s
+        ]
+
+    def growing_line(self) -> Line:
         """Returns the line that ran when memory rose most, where that can be told.
 
         What rises between one `fit` and the next belongs to the lines that run in between.
@@ -166,17 +181,18 @@ class Case:
         own = [line for line, _ in between.most_common() if line not in inside]
         if not own:
             return self.busiest_line()
-        file, _, line = own[0].rpartition(":")
-        return file, int(line)
+        return _line(own[0])
 
-    def busiest_line(self) -> tuple[str, int] | None:
+    def busiest_line(self) -> Line:
         """Returns the line of the person's code that ran most of the time while memory grew."""
         begin_t_s = self.growth.begin_t_s if self.growth else float("-inf")
         lines = Counter(one.at for one in self.recording.inside if one.at and one.t_s >= begin_t_s)
-        if not lines:
-            return None
-        file, _, line = lines.most_common(1)[0][0].rpartition(":")
-        return file, int(line)
+        return _line(lines.most_common(1)[0][0]) if lines else (None, None)
+
+
+def _line(at: str) -> Line:
+    file, _, line = at.rpartition(":")
+    return file, int(line)
 
 
 def is_continuing(rise: Rise | None, least: int = 3) -> bool:

@@ -170,6 +170,7 @@ def user_files() -> list[str]:
     return [str(one.__dict__["__file__"]) for one in modules if is_user_module(one)]
 
 
+@functools.lru_cache(maxsize=256)
 def find_call(file: str, function: str) -> Statement | None:
     """Returns the first statement in `file` that calls `function`, such as `"gc.disable"`."""
     tree = _parse(file)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memfit.diagnose.case import Case, Rise, is_continuing
-from memfit.diagnose.causes.retracing import made_things
 from memfit.diagnose.finding import Finding
 from memfit.record.entries import Look, Made
 
@@ -90,12 +89,12 @@ def find_registry(case: Case) -> list[Finding]:
     rise = case.rise("gradient_registry")
     if case.growth is None or rise is None or not is_continuing(rise):
         return []
-    models = made_things(case, ("model", "compilation"))
+    models = case.made("model", "compilation")
     made = models[0] if models else None
     if made is not None:
         rounds = made.made - made.made_before
         return [_registry_finding("accumulating-models", rise, made, f"{rounds} models")]
-    functions = made_things(case, ("function",))
+    functions = case.made("function")
     if functions:
         first = functions[0]
         what = f"{first.made - first.made_before} functions"
@@ -136,8 +135,8 @@ def find_pinned_data(case: Case) -> list[Finding]:
     rise = case.rise("py_functions")
     if case.growth is None or rise is None or not is_continuing(rise):
         return []
-    made = made_things(case, ("dataset",))
-    line = (made[0].file, made[0].line) if made else case.busiest_line()
+    made = case.made("dataset")
+    file, line = (made[0].file, made[0].line) if made else case.busiest_line()
     return [
         Finding(
             code="accumulating-datasets",
@@ -153,8 +152,8 @@ def find_pinned_data(case: Case) -> list[Finding]:
                 "rebuild it, keras.utils.clear_session() between rounds frees these."
             ),
             evidence={"entries_before": rise.before, "entries_now": rise.now},
-            file=line[0] if line else None,
-            line=line[1] if line else None,
+            file=file,
+            line=line,
             before=made[0].statement if made else None,
             notes=("Known upstream: keras#16947. It is mended in TensorFlow after 2.21.",),
         )
@@ -164,7 +163,7 @@ def find_pinned_data(case: Case) -> list[Finding]:
 def find_accumulating(case: Case) -> list[Finding]:
     """Returns things of one kind, made at one line, more and more of which are alive."""
     findings = []
-    for made in made_things(case, tuple(_KINDS) if case.growth is not None else _RESOURCES):
+    for made in case.made(*(_KINDS if case.growth is not None else _RESOURCES)):
         kind = _KINDS[made.thing]
         rise = case.alive_rise(made.thing, made.file, made.line)
         is_confirmed = kind.count is None or is_continuing(case.rise(kind.count), _LEAST_MORE)
@@ -197,7 +196,7 @@ def find_files(case: Case) -> list[Finding]:
     rise = case.rise("files")
     if case.growth is None or rise is None or not is_continuing(rise):
         return []
-    line = case.busiest_line()
+    file, line = case.busiest_line()
     return [
         Finding(
             code="accumulating-files",
@@ -205,8 +204,8 @@ def find_files(case: Case) -> list[Finding]:
             confidence="possible",
             fix="Open files in a with block, or close() each.",
             evidence={"files_before": rise.before, "files_now": rise.now},
-            file=line[0] if line else None,
-            line=line[1] if line else None,
+            file=file,
+            line=line,
         )
     ]
 

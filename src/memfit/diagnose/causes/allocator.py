@@ -4,6 +4,7 @@ import itertools
 
 from memfit.diagnose.case import Case
 from memfit.diagnose.finding import Finding
+from memfit.measure.allocator import AllocatorMemory
 from memfit.record.entries import Holding, Sample, Trial
 from memfit.units import format_size
 
@@ -20,38 +21,29 @@ _MOST_IN_USE_SHARE = 0.2
 
 def find_retained(case: Case) -> list[Finding]:
     """Returns a finding if what malloc keeps grows and what is in use does not."""
-    samples = _samples(case)
-    if len(samples) < 2 or _in_use_rise(samples) > _MOST_IN_USE_SHARE * case.risen_bytes:
+    readings = _readings(case)
+    if len(readings) < 2 or _in_use_rise(readings) > _MOST_IN_USE_SHARE * case.risen_bytes:
         return []
-    return _of_malloc(case, samples)
+    return _of_malloc(case, readings)
 
 
 def find_retained_too(case: Case) -> list[Finding]:
     """Returns a finding if what malloc keeps is most of what grows, whatever else does."""
-    samples = _samples(case)
-    return _of_malloc(case, samples) if len(samples) >= 2 else []
+    readings = _readings(case)
+    return _of_malloc(case, readings) if len(readings) >= 2 else []
 
 
 def find_pool(case: Case) -> list[Finding]:
     """Returns a finding if what TensorFlow's pool keeps may be what grows."""
-    samples = _samples(case)
-    return _of_pool(case, samples) if len(samples) >= 2 else []
+    return _of_pool(case, [pair for pair in case.malloc_samples() if pair[0].devices])
 
 
-def _samples(case: Case) -> list[Sample]:
-    if case.growth is None:
-        return []
-    return [
-        one
-        for one in case.recording.inside
-        if one.allocator is not None and case.growth.begin_t_s - 1 <= one.t_s <= case.growth.end_t_s
-    ]
+def _readings(case: Case) -> list[AllocatorMemory]:
+    return [allocator for _, allocator in case.malloc_samples()]
 
 
-def _of_malloc(case: Case, samples: list[Sample]) -> list[Finding]:
-    first, last = samples[0].allocator, samples[-1].allocator
-    if first is None or last is None:
-        return []
+def _of_malloc(case: Case, readings: list[AllocatorMemory]) -> list[Finding]:
+    first, last = readings[0], readings[-1]
     kept_bytes = last.free_bytes - first.free_bytes
     freed_bytes = max(
         (
@@ -71,7 +63,7 @@ def _of_malloc(case: Case, samples: list[Sample]) -> list[Finding]:
         if is_proven
         else " malloc_trim did not give it back: small blocks in use lie in between."
     )
-    in_use = format_size(last.in_use_bytes - first.in_use_bytes)
+    in_use = format_size(_in_use_rise(readings))
     kept = max(kept_bytes, 0) or freed_bytes
     return [
         _finding(
@@ -101,25 +93,24 @@ def _find_pin(case: Case) -> Holding | None:
     return max(kept, key=lambda one: one.length - one.length_before, default=None)
 
 
-def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
+def _of_pool(case: Case, samples: list[tuple[Sample, AllocatorMemory]]) -> list[Finding]:
     """TensorFlow's pool takes large mappings and does not give them back."""
-    samples = [one for one in samples if one.devices]
     if len(samples) < _FEWEST_SAMPLES:
         return []
-    first, last = samples[0], samples[-1]
+    pools = [sample.devices[0] for sample, _ in samples]
+    readings = [allocator for _, allocator in samples]
     half = len(samples) // 2
     # Tensors come and go; what counts is how few there are at times.
-    least_before = min(one.devices[0].in_use_bytes for one in samples[:half])
-    least_now = min(one.devices[0].in_use_bytes for one in samples[-half:])
-    mapped_bytes = last.allocator.mapped_bytes if last.allocator is not None else 0
-    pool_bytes = mapped_bytes - least_now
+    least_before = min(one.in_use_bytes for one in pools[:half])
+    least_now = min(one.in_use_bytes for one in pools[-half:])
+    pool_bytes = readings[-1].mapped_bytes - least_now
     in_use_bytes = max(least_now - least_before, 0)
-    heap_bytes = _heap(last) - _heap(first)
+    heap_bytes = _heap(readings[-1]) - _heap(readings[0])
     kept_bytes = case.risen_bytes - in_use_bytes - max(heap_bytes, 0)
     least_bytes = max(_LEAST_BYTES, _LEAST_SHARE * case.risen_bytes)
-    if not last.devices[0].on_host or min(kept_bytes, pool_bytes) < least_bytes:
+    if not pools[-1].on_host or min(kept_bytes, pool_bytes) < least_bytes:
         return []
-    if _num_mappings(samples) > _MOST_STEPS:  # large arrays of the script, one by one
+    if _num_mappings(readings) > _MOST_STEPS:  # large arrays of the script, one by one
         return []
     return [
         _finding(
@@ -139,20 +130,18 @@ def _of_pool(case: Case, samples: list[Sample]) -> list[Finding]:
     ]
 
 
-def _num_mappings(samples: list[Sample]) -> int:
+def _num_mappings(readings: list[AllocatorMemory]) -> int:
     """How often malloc mapped more. The pool doubles its blocks, so it does so now and then."""
-    mapped = [one.allocator.mapped_bytes for one in samples if one.allocator is not None]
+    mapped = [one.mapped_bytes for one in readings]
     return sum(after > before + _STEP_BYTES for before, after in itertools.pairwise(mapped))
 
 
-def _heap(sample: Sample) -> int:
-    allocator = sample.allocator
-    return allocator.in_use_bytes - allocator.mapped_bytes if allocator is not None else 0
+def _heap(reading: AllocatorMemory) -> int:
+    return reading.in_use_bytes - reading.mapped_bytes
 
 
-def _in_use_rise(samples: list[Sample]) -> int:
-    known = [one.allocator.in_use_bytes for one in samples if one.allocator is not None]
-    return known[-1] - known[0]
+def _in_use_rise(readings: list[AllocatorMemory]) -> int:
+    return readings[-1].in_use_bytes - readings[0].in_use_bytes
 
 
 def _finding(
@@ -164,7 +153,7 @@ def _finding(
     confidence: str,
     pin: Holding | None = None,
 ) -> Finding:
-    line = (pin.file, pin.line) if pin else case.growing_line()
+    file, line = (pin.file, pin.line) if pin else case.growing_line()
     pinned = f" {pin.owner} keeps {pin.length:,} small things in between." if pin else ""
     return Finding(
         code="allocator-retains",
@@ -172,8 +161,8 @@ def _finding(
         confidence=confidence,
         fix=fix,
         evidence={"kept_bytes": kept_bytes},
-        file=line[0] if line else None,
-        line=line[1] if line else None,
+        file=file,
+        line=line,
         before=pin.statement if pin else None,
         growth_bytes=kept_bytes,
         share=min(kept_bytes / max(case.risen_bytes, 1), 1.0),

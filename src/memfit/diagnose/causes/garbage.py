@@ -20,8 +20,11 @@ def find_late_garbage(case: Case) -> list[Finding]:
 
 
 def _is_off(case: Case) -> bool:
-    looks = case.recording.of(Look)
-    return any(one.numbers.get("collector_off") or one.numbers.get("frozen") for one in looks)
+    return _was_seen(case, "collector_off") or _was_seen(case, "frozen")
+
+
+def _was_seen(case: Case, number: str) -> bool:
+    return any(one.numbers.get(number) for one in case.recording.of(Look))
 
 
 def _find(case: Case) -> list[Finding]:
@@ -31,14 +34,13 @@ def _find(case: Case) -> list[Finding]:
     best = max(trials, key=_freed)
     risen_bytes = case.risen_between(_begin_t_s(case), best.t_s - best.cost_s)
     share = _freed(best) / max(risen_bytes, 1)
-    is_off = any(one.numbers.get("collector_off") for one in case.recording.of(Look))
-    is_frozen = any(one.numbers.get("frozen") for one in case.recording.of(Look))
+    is_off, is_frozen = _was_seen(case, "collector_off"), _was_seen(case, "frozen")
     least = _LEAST_FREED_BYTES if not is_off else _LEAST_FREED_BYTES / 2
     if _freed(best) < least or share < _LEAST_SHARE:
         return []
     calls = case.newest(Called, lambda one: (one.function, one.line))
     call = next((one for one in calls if one.function in _SWITCHES), None)
-    line = (call.file, call.line) if call else case.busiest_line()
+    file, line = (call.file, call.line) if call else case.busiest_line()
     examples = ", ".join(f"{count:,} {name}" for name, count in best.examples.items())
     state = (
         "The garbage collector is off"
@@ -63,8 +65,8 @@ def _find(case: Case) -> list[Finding]:
                 "freed_objects": best.objects,
                 "collector": "off" if is_off else "on",
             },
-            file=line[0] if line else None,
-            line=line[1] if line else None,
+            file=file,
+            line=line,
             before=call.statement if call else None,
             share=min(share, 1.0),
             growth_bytes=_freed(best),

@@ -9,8 +9,6 @@ from memfit.units import format_size
 
 _LEAST_SHARE = 0.1
 _CERTAIN_SHARE = 0.5
-# Tensors that look small but hold what cannot be explained otherwise.
-_VIEW_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def find_file_pages(case: Case) -> list[Finding]:
         return []
     mapped = [one for one in case.recording.of(Holding) if one.item_kind == "memmap"]
     source = mapped[-1] if mapped else None
-    line = (source.file, source.line) if source else case.busiest_line()
+    file, line = (source.file, source.line) if source else case.busiest_line()
     name = f" of {source.owner}" if source else ""
     return [
         Finding(
@@ -35,8 +35,8 @@ def find_file_pages(case: Case) -> list[Finding]:
             confidence="certain",
             fix="Nothing needs to be done. To judge this training, look at anonymous memory.",
             evidence={"file_bytes": risen_bytes, "held_bytes": held_bytes},
-            file=line[0] if line else None,
-            line=line[1] if line else None,
+            file=file,
+            line=line,
             before=source.statement if source else None,
             is_problem=False,
         )

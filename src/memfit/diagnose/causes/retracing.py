@@ -1,10 +1,8 @@
 """A compiled function that is traced or compiled again and again."""
 
-from collections.abc import Sequence
-
 from memfit.diagnose.case import Case, is_continuing
 from memfit.diagnose.finding import Finding
-from memfit.record.entries import Made, Retraced
+from memfit.record.entries import Retraced
 
 _FIXES = {
     "tf.function": (
@@ -34,7 +32,7 @@ def find_retracing(case: Case) -> list[Finding]:
     at_lines: dict[tuple[str | None, int | None], list[Retraced]] = {}
     for one in newest:
         at_lines.setdefault((one.file, one.line), []).append(one)
-    models = {(one.file, one.line) for one in made_things(case, ("model", "compilation"))}
+    models = {(one.file, one.line) for one in case.made("model", "compilation")}
     findings = [
         _finding(max(group, key=_rank), sum(map(_more, group)))
         for group in at_lines.values()
@@ -57,7 +55,7 @@ def find_executables(case: Case) -> list[Finding]:
     rise = case.rise("executables")
     if case.growth is None or rise is None or not is_continuing(rise, _LEAST_EXECUTABLES):
         return []
-    line = case.busiest_line()
+    file, line = case.busiest_line()
     return [
         Finding(
             code="retracing",
@@ -73,8 +71,8 @@ def find_executables(case: Case) -> list[Finding]:
                 "executables_now": rise.now,
                 "more": rise.more,
             },
-            file=line[0] if line else None,
-            line=line[1] if line else None,
+            file=file,
+            line=line,
         )
     ]
 
@@ -82,13 +80,6 @@ def find_executables(case: Case) -> list[Finding]:
 def is_remade(one: Retraced) -> bool:
     """Whether each trace was of a new function, not of the same one again."""
     return one.functions > max(1, one.traces // 2)
-
-
-def made_things(case: Case, kinds: Sequence[str]) -> list[Made]:
-    """Returns what was made again and again, the most often made first."""
-    made = case.newest(Made, lambda one: (one.thing, one.file, one.line))
-    wanted = [one for one in made if one.thing in kinds]
-    return sorted(wanted, key=lambda one: -(one.made - one.made_before))
 
 
 def _more(one: Retraced) -> int:

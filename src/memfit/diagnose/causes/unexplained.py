@@ -1,7 +1,6 @@
 """What is known and what is not, where no cause accounts for the growth."""
 
 from memfit.diagnose.case import Case
-from memfit.diagnose.causes.retracing import made_things
 from memfit.diagnose.finding import Finding
 from memfit.record.entries import Allocated
 from memfit.units import format_size
@@ -40,7 +39,7 @@ def find_constants(case: Case) -> list[Finding]:
 
 def find_seeded(case: Case) -> list[Finding]:
     """Returns eager random operations under a global seed: TensorFlow keeps a kernel of each."""
-    operations = made_things(case, ("seeded operation",))
+    operations = case.made("seeded operation")
     if case.growth is None or not operations or operations[0].made < _LEAST_SCALARS:
         return []
     most = operations[0]
@@ -99,15 +98,16 @@ def find_unexplained(case: Case) -> list[Finding]:
     """Returns what is known of growth that no cause accounts for; never a guess."""
     if case.growth is None:
         return []
-    line = case.busiest_line()
-    first, last = _ends(case)
+    file, line = case.busiest_line()
+    in_use_bytes = [allocator.in_use_bytes for _, allocator in case.malloc_samples()]
     parts = [f"Memory grew by {format_size(case.risen_bytes)}, and no cause was found."]
-    if first is not None and last is not None:
+    if in_use_bytes:
+        rise = in_use_bytes[-1] - in_use_bytes[0]
         parts.append(
-            f"malloc's memory in use rose by {format_size(last - first)}: "
+            f"malloc's memory in use rose by {format_size(rise)}: "
             + (
                 "something holds it."
-                if last - first >= case.risen_bytes / 2
+                if rise >= case.risen_bytes / 2
                 else "the growth lies outside malloc."
             )
         )
@@ -121,19 +121,7 @@ def find_unexplained(case: Case) -> list[Finding]:
                 "look with memray run --native; and please report it."
             ),
             evidence={"risen_bytes": case.risen_bytes},
-            file=line[0] if line else None,
-            line=line[1] if line else None,
+            file=file,
+            line=line,
         )
     ]
-
-
-def _ends(case: Case) -> tuple[int | None, int | None]:
-    growth = case.growth
-    known = [
-        one.allocator.in_use_bytes
-        for one in case.recording.inside
-        if one.allocator is not None
-        and growth is not None
-        and growth.begin_t_s - 1 <= one.t_s <= growth.end_t_s
-    ]
-    return (known[0], known[-1]) if known else (None, None)

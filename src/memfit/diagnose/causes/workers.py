@@ -1,7 +1,6 @@
 """Worker processes that each hold a copy of the data, or grow themselves."""
 
 from memfit.diagnose.case import Case
-from memfit.diagnose.causes.retracing import made_things
 from memfit.diagnose.finding import Finding
 from memfit.record.entries import Made, Sample
 from memfit.units import format_size
@@ -28,7 +27,7 @@ def find_workers(case: Case) -> list[Finding]:
     count = max(len(one.children or ()) for one in samples)
     makers = _makers(case)
     maker = makers[0] if makers else None
-    line = (maker.file, maker.line) if maker else case.busiest_line()
+    file, line = (maker.file, maker.line) if maker else case.busiest_line()
     return [
         Finding(
             code="workers-copy",
@@ -43,8 +42,8 @@ def find_workers(case: Case) -> list[Finding]:
                 "copies its page. Let workers keep nothing between batches."
             ),
             evidence={"workers": count, "growth_bytes": rise, "own_bytes": peak},
-            file=line[0] if line else None,
-            line=line[1] if line else None,
+            file=file,
+            line=line,
             before=maker.statement if maker else None,
             growth_bytes=rise,
             share=min(rise / max(total, 1), 1.0),
@@ -53,7 +52,7 @@ def find_workers(case: Case) -> list[Finding]:
 
 
 def _makers(case: Case) -> list[Made]:
-    return made_things(case, ("loader",)) or made_things(case, ("process",))
+    return case.made("loader") or case.made("process")
 
 
 def _own_bytes(sample: Sample) -> int:
