@@ -85,7 +85,17 @@ def _once(findings: list[Finding]) -> list[Finding]:
 
 
 def _share_out(findings: list[Finding]) -> list[Finding]:
-    """Gives what is not measured the rest, in equal parts, and scales down what exceeds all."""
+    """Gives what is not measured the rest, in equal parts, and scales down what exceeds all.
+
+    What is only inferred gets no more than what named holders leave.
+    """
+    left = max(1.0 - sum(one.share or 0.0 for one in findings if "holder" in one.evidence), 0.0)
+    findings = [
+        replace(one, share=min(one.share, left))
+        if one.code in _INFERRED and one.share is not None and "holder" not in one.evidence
+        else one
+        for one in findings
+    ]
     measured = sum(one.share for one in findings if one.share is not None)
     scale = 1 / measured if measured > 1 else 1.0
     uncounted = [one for one in findings if one.share is None]
