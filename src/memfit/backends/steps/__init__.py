@@ -1,0 +1,43 @@
+"""Training steps that run a batch in pieces: one module a framework, chosen here.
+
+All of them do what Keras's own step does, piece after piece, and update the weights once. What a
+piece counts for is written once, in `losses.py`; what its batch is made of in `batches.py`.
+"""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+
+@dataclass(slots=True)
+class Pieces:
+    """How batches are cut; a step looks here every time it is built.
+
+    Attributes:
+        size: Samples in a piece; the last piece of a batch may have fewer.
+        averaged: Variables, such as a BatchNormalization's moving statistics, that are to move
+            once a batch, by the mean of what the pieces would have done.
+        collects: Whether predictions are gathered and metrics see the whole batch at once.
+    """
+
+    size: int
+    averaged: Sequence[Any] = ()
+    collects: bool = False
+
+
+class Steps(Protocol):
+    """What memfit needs of a framework to run a batch in pieces."""
+
+    def make_train_step(self, model: Any, pieces: Pieces) -> Any:
+        """Returns what stands in for `model.train_step`, to be bound to the model."""
+
+    def make_test_step(self, model: Any, pieces: Pieces) -> Any:
+        """Returns what stands in for `model.test_step`, to be bound to the model."""
+
+
+def get_steps() -> Steps:
+    """Returns the steps of the framework that Keras uses."""
+    import keras
+
+    return cast(Steps, importlib.import_module(f"{__name__}.{keras.backend.backend()}"))
