@@ -16,7 +16,17 @@ WITHIN = sorted((Path(__file__).parents[1] / "within").glob("*_test.py"))
 def test_within(path, backend):
     done = subprocess.run(
         # Frameworks give warnings of their own.
-        [sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider", str(path)],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-W",
+            "default",
+            "-p",
+            "no:cacheprovider",
+            str(path),
+        ],
         env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
         capture_output=True,
         text=True,

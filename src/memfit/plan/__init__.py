@@ -1,0 +1,1 @@
+"""Pure decisions: from what was measured and a budget to what shall be done."""

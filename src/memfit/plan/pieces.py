@@ -1,0 +1,100 @@
+"""How many samples a piece may have within a budget: which size to try next, which to take."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# The memory of so few samples is mostly that of the weights; it is a safe beginning.
+_FIRST_SHARE = 1 / 32
+# A line through small pieces says little about pieces many times larger.
+_MOST_TIMES_LARGER = 4
+# Trying again for less than this gains nothing that a person would notice.
+_LEAST_GAIN = 0.04
+_MOST_TRIALS = 9
+# A first guess this close to what was tried may be wrong by more than that.
+_CLOSE = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a step in pieces of one size was measured to need.
+
+    Attributes:
+        size: Samples in a piece.
+        peak_bytes: The most memory while it ran.
+        failed: Whether the step ran out of memory.
+    """
+
+    size: int
+    peak_bytes: int
+    failed: bool = False
+
+
+def next_size(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int | None:
+    """Returns the size to try next, or `None` if there is nothing better to learn.
+
+    Sizes grow step by step towards the largest that fits, so that the budget is not passed on the
+    way; after one that did not fit they shrink.
+
+    Args:
+        trials: What was measured so far. The first has size 0: memory before any step.
+        batch_size: Samples in a batch.
+        budget_bytes: What a step may need.
+    """
+    tried = [one for one in trials if one.size]
+    if not tried:
+        return max(1, int(batch_size * _FIRST_SHARE))
+    if len(tried) >= _MOST_TRIALS:
+        return None
+    best = best_trial(tried, budget_bytes)
+    too_large = min((one.size for one in trials if not _fits(one, budget_bytes)), default=None)
+    if best is None:
+        return None if too_large in (None, 1) else max(1, (too_large or 1) // 4)
+    highest = min(batch_size, (too_large or batch_size + 1) - 1, best.size * _MOST_TIMES_LARGER)
+    size = min(highest, _extrapolate(trials, best, budget_bytes))
+    if len(tried) == 1 and 1 < best.size < highest and size <= best.size * _CLOSE:
+        return best.size // 2  # to tell what a sample needs from what every step needs
+    return size if size >= best.size + max(1, round(best.size * _LEAST_GAIN)) else None
+
+
+def best_trial(trials: Sequence[Trial], budget_bytes: int) -> Trial | None:
+    """Returns the largest size that fits."""
+    fitting = [one for one in trials if _fits(one, budget_bytes)]
+    return max(fitting, key=lambda one: one.size, default=None)
+
+
+def estimate_peak(trials: Sequence[Trial], size: int) -> int | None:
+    """Returns about what pieces of `size` would need, by the line through the trials."""
+    slope = _bytes_per_sample(trials)
+    done = [one for one in trials if not one.failed]
+    if slope is None:
+        return None
+    largest = max(done, key=lambda one: one.size)
+    return round(largest.peak_bytes + slope * (size - largest.size))
+
+
+def _fits(trial: Trial, budget_bytes: int) -> bool:
+    return not trial.failed and trial.peak_bytes <= budget_bytes
+
+
+def _extrapolate(trials: Sequence[Trial], best: Trial, budget_bytes: int) -> int:
+    slope = _bytes_per_sample(trials)
+    if not slope or slope < 0:
+        return best.size * _MOST_TIMES_LARGER
+    return best.size + int((budget_bytes - best.peak_bytes) / slope)
+
+
+def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:
+    """The steepest rise between neighbours among the larger half; early ones are mostly noise.
+
+    The first pair begins at no samples, so it counts what every step needs as the samples' need:
+    too much, which errs on the safe side until there is a second pair.
+    """
+    by_size = {one.size: one for one in trials if not one.failed}
+    ordered = [by_size[size] for size in sorted(by_size)]
+    pairs = list(zip(ordered, ordered[1:], strict=False))
+    if not pairs:
+        return None
+    return max(
+        (after.peak_bytes - before.peak_bytes) / (after.size - before.size)
+        for before, after in pairs[len(pairs) // 2 :]
+    )

@@ -1,0 +1,84 @@
+"""Which size of piece is tried next."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memfit.plan.pieces import Trial, best_trial, estimate_peak, next_size
+
+MB = 1_000_000
+
+
+def search(need, batch_size, budget_bytes, idle_bytes=0):
+    """Tries sizes against a model's true need until there is nothing more to learn."""
+    trials = [Trial(0, idle_bytes)]
+    while (size := next_size(trials, batch_size, budget_bytes)) is not None:
+        assert 1 <= size <= batch_size
+        assert size not in [one.size for one in trials], trials
+        trials.append(Trial(size, need(size)))
+    return trials
+
+
+@given(
+    st.integers(1, 4096),
+    st.integers(0, 500),
+    st.floats(0.001, 50),
+    st.integers(501, 4000),
+    st.floats(0, 1),
+)
+def test_the_size_found_is_at_least_nine_tenths_of_the_largest_that_fits(
+    batch_size, fixed_mb, sample_mb, budget_mb, idle_share
+):
+    def need(size):
+        return int((fixed_mb + sample_mb * size) * MB)
+
+    trials = search(need, batch_size, budget_mb * MB, int(idle_share * fixed_mb * MB))
+    best = best_trial(trials[1:], budget_mb * MB)
+
+    largest = min(batch_size, int((budget_mb - fixed_mb) / sample_mb))
+    if largest < 1:
+        assert best is None
+    else:
+        assert best is not None
+        # From one sample alone nobody can tell what the second needs.
+        is_stuck = best.size == 1 and 2 * need(1) - trials[0].peak_bytes > budget_mb * MB
+        assert best.size >= int(0.9 * largest) or best.size >= largest - 1 or is_stuck
+
+
+@given(st.integers(2, 4096), st.floats(0.01, 5), st.integers(600, 3000))
+def test_memory_that_rises_in_a_line_passes_the_budget_only_at_the_start(
+    batch_size, sample_mb, budget_mb
+):
+    def need(size):
+        return int((500 + sample_mb * size) * MB)
+
+    trials = search(need, batch_size, budget_mb * MB, 400 * MB)[1:]
+
+    fits = [one.peak_bytes <= budget_mb * MB for one in trials]
+    assert all(fits[fits.index(True) :])
+
+
+@given(st.integers(1, 2048), st.integers(1, 3000), st.integers(1, 3000))
+def test_a_larger_budget_never_gets_a_much_smaller_piece(batch_size, one_mb, other_mb):
+    def need(size):
+        return int((200 + 0.7 * size) * MB)
+
+    sizes = [
+        getattr(best_trial(search(need, batch_size, mb * MB)[1:], mb * MB), "size", 0)
+        for mb in sorted((one_mb, other_mb))
+    ]
+
+    assert sizes[1] >= 0.9 * sizes[0]
+
+
+def test_a_step_that_failed_is_followed_by_a_quarter_of_its_size():
+    assert next_size([Trial(0, 0), Trial(32, 0, failed=True)], 256, 100 * MB) == 8
+
+
+def test_one_sample_that_does_not_fit_ends_the_search():
+    assert next_size([Trial(0, 0), Trial(1, 200 * MB)], 256, 100 * MB) is None
+
+
+def test_the_whole_batch_is_told_by_the_line():
+    trials = [Trial(8, 180 * MB), Trial(16, 260 * MB)]
+
+    assert estimate_peak(trials, 256) == 2660 * MB
