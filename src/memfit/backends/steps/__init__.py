@@ -5,17 +5,17 @@ piece counts for is written once, in `losses.py`; what its batch is made of in `
 """
 
 import importlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 
 @dataclass(slots=True)
 class Pieces:
-    """How batches are cut; a step looks here every time it is built.
+    """How batches are cut.
 
     Attributes:
-        size: Samples in a piece; the last piece of a batch may have fewer.
+        size: Samples in a piece; the last piece of a batch may have fewer. `resize` changes it.
         averaged: Variables, such as a BatchNormalization's moving statistics, that are to move
             once a batch, by the mean of what the pieces would have done.
         collects: Whether predictions are gathered and metrics see the whole batch at once.
@@ -24,6 +24,17 @@ class Pieces:
     size: int
     averaged: Sequence[Any] = ()
     collects: bool = False
+    _listeners: list[Callable[[int], None]] = field(default_factory=list)
+
+    def resize(self, size: int) -> None:
+        """Takes effect with the next batch."""
+        self.size = size
+        for tell in self._listeners:
+            tell(size)
+
+    def on_resize(self, tell: Callable[[int], None]) -> None:
+        """Calls `tell` with every new size."""
+        self._listeners.append(tell)
 
 
 class Steps(Protocol):

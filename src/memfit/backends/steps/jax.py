@@ -18,11 +18,13 @@ _Run = Callable[[Any, float, Any], tuple[Any, Any]]
 
 def make_train_step(model: Any, pieces: Pieces) -> Any:
     """Returns a step that runs the batch piece by piece and updates the weights once."""
+    pieces.on_resize(lambda _: setattr(model, "train_function", None))
     return _Loop(pieces).train_step
 
 
 def make_test_step(model: Any, pieces: Pieces) -> Any:
     """Returns a step that evaluates the batch piece by piece."""
+    pieces.on_resize(lambda _: setattr(model, "test_function", None))
     return _Loop(pieces).test_step
 
 

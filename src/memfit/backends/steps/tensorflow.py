@@ -41,9 +41,14 @@ class _Loop:
     def __init__(self, model: Any, pieces: Pieces, *, is_training: bool) -> None:
         self._pieces = pieces
         self._is_training = is_training
+        self._is_fixed = bool(model.jit_compile)
         self._needs_totals = False
         self._gradients: list[Any] = []
         self._has_gradient: list[bool] = []
+        self._size = tf.Variable(pieces.size, trainable=False)
+        pieces.on_resize(self._size.assign)
+        if self._is_fixed:
+            pieces.on_resize(lambda _: _forget_functions(model))
         if pieces.collects and model.jit_compile:
             raise UsageError(
                 "Cannot gather predictions under XLA for metrics that need the whole batch. "
@@ -133,7 +138,7 @@ class _Loop:
 
     def _each(self, data: Any, run_piece: _Run, carry: list[Any]) -> list[Any]:
         """Runs the whole pieces in a loop, then what is left of the batch."""
-        size = self._pieces.size
+        size = self._pieces.size if self._is_fixed else self._size.value()
         num_samples = tf.shape(flatten(data)[0])[0]
         num_whole = num_samples // size
 
@@ -189,6 +194,10 @@ class _Loop:
         for tensor, one in zip(gathered, flatten(spec), strict=True):
             tensor.set_shape([None, *one.shape[1:]])
         return keras.tree.pack_sequence_as(spec, gathered)
+
+
+def _forget_functions(model: Any) -> None:
+    model.train_function = model.test_function = None
 
 
 def _write(arrays: list[Any], y_pred: Any) -> list[Any]:
