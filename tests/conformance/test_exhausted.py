@@ -1,0 +1,27 @@
+"""Memory that runs out for real, in each place of a training, is recognised."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BACKENDS, SCRIPTS
+
+PLACES = ("forward", "backward", "optimizer", "validation", "data")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel must hold a limit")
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_allocation_that_fails_is_recognised(backend, where):
+    done = subprocess.run(
+        [sys.executable, str(SCRIPTS / "exhaust.py"), backend, where],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout)
+    assert told["is_out_of_memory"], told
