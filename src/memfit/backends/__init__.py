@@ -7,9 +7,12 @@ done so, and nothing it does may initialise a device that the script has not ini
 import functools
 import importlib
 import inspect
+import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
@@ -264,3 +267,19 @@ def active_backend_name(modules: Mapping[str, ModuleType] | None = None) -> str 
         name = ask()
         return name if name in BACKEND_NAMES else None
     return next((name for name in BACKEND_NAMES if name in modules), None)
+
+
+def chosen_backend_name() -> str:
+    """Returns the framework that Keras uses or, if it is not loaded yet, will use.
+
+    Keras decides by `KERAS_BACKEND`, then by its own file, and else takes TensorFlow.
+    """
+    ask = getattr(getattr(sys.modules.get("keras"), "config", None), "backend", None)
+    if ask is not None:
+        return str(ask())
+    home = os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()
+    try:
+        written = json.loads(Path(home, "keras.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        written = {}
+    return os.environ.get("KERAS_BACKEND") or str(written.get("backend", "tensorflow"))

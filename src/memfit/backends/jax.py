@@ -29,7 +29,7 @@ def read_devices() -> tuple[DeviceMemory, ...]:
     Asking earlier would initialise the device and, on a GPU, take most of its memory.
     """
     jax = sys.modules.get("jax")
-    if jax is None or not _is_initialized():
+    if jax is None or not is_initialized():
         return ()
     readings = (_read_device(device) for device in jax.local_devices())
     return tuple(reading for reading in readings if reading is not None)
@@ -96,7 +96,7 @@ def watch(observer: Observer) -> None:
 def count() -> Counted:
     """Counts the arrays that are alive, by whomever they are held."""
     jax = sys.modules.get("jax")
-    if jax is None or not _is_initialized():
+    if jax is None or not is_initialized():
         return Counted()
     arrays = jax.live_arrays()
     return Counted({"tensors": len(arrays)}, {"tensors": sum(one.nbytes for one in arrays)})
@@ -184,10 +184,11 @@ class CountedFunction:
         return repr(self._compiled)
 
 
-def _is_initialized() -> bool:
+def is_initialized() -> bool:
+    """Whether JAX has started its devices."""
     bridge = sys.modules.get("jax._src.xla_bridge")
-    is_initialized = getattr(bridge, "backends_are_initialized", None)
-    return bool(is_initialized()) if is_initialized is not None else False
+    ask = getattr(bridge, "backends_are_initialized", None)
+    return bool(ask()) if ask is not None else False
 
 
 def _read_device(device: Any) -> DeviceMemory | None:

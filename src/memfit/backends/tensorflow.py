@@ -45,7 +45,7 @@ def read_devices() -> tuple[DeviceMemory, ...]:
     `set_memory_growth` would fail.
     """
     tf = sys.modules.get("tensorflow")
-    if tf is None or not _is_initialized():
+    if tf is None or not is_initialized():
         return ()
     readings = (_read_device(tf, device.name) for device in tf.config.list_logical_devices())
     return tuple(reading for reading in readings if reading is not None)
@@ -223,7 +223,8 @@ def _is_long(tape: Any, since_s: float) -> bool:
     return bool(tape._recording) and time.monotonic() - since_s > _LONG_S
 
 
-def _is_initialized() -> bool:
+def is_initialized() -> bool:
+    """Whether TensorFlow has started its runtime, and its devices with it."""
     context_module = sys.modules.get("tensorflow.python.eager.context")
     context = context_module.context_safe() if context_module is not None else None
     return bool(getattr(context, "_initialized", False))
