@@ -1,0 +1,33 @@
+"""PyTorch: `torch.utils.checkpoint`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from memfit.backends.recomputing import BlockResult, PureBlock
+
+
+def run_recomputed(
+    block: PureBlock, trainable: Sequence[Any], state: Sequence[Any], inputs: Sequence[Any]
+) -> BlockResult:
+    """Runs `block` under `checkpoint`; its parameters are taken as they are, for their gradients.
+
+    Variables are changed in place on torch, so what is going to change is copied for the second
+    run.
+    """
+    from torch.utils.checkpoint import checkpoint
+
+    held = list(state)
+
+    def run(*inputs: Any) -> tuple[list[Any], dict[int, Any]]:
+        result = block(None, held, inputs)
+        return result.outputs, dict(result.updates)
+
+    outputs, updates = checkpoint(run, *inputs, use_reentrant=False)
+    for place in updates:
+        held[place] = held[place].detach().clone()
+    return BlockResult(outputs, updates)
+
+
+def can_repeat(layer: Any) -> bool:
+    """Returns whether `layer` has no buffers: modules of torch change theirs in each run."""
+    return not (hasattr(layer, "buffers") and any(True for _ in layer.buffers()))
