@@ -14,7 +14,7 @@ def run_recomputed(
     Variables are changed in place on torch, so what is going to change is copied for the second
     run.
     """
-    from torch.utils.checkpoint import checkpoint
+    from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
     held = list(state)
 
@@ -22,7 +22,9 @@ def run_recomputed(
         result = block(None, held, inputs)
         return result.outputs, dict(result.updates)
 
-    outputs, updates = checkpoint(run, *inputs, use_reentrant=False)
+    # Stopping early is an error raised through Keras, which rewrites errors and keeps their frames.
+    with set_checkpoint_early_stop(False):
+        outputs, updates = checkpoint(run, *inputs, use_reentrant=False)
     for place in updates:
         held[place] = held[place].detach().clone()
     return BlockResult(outputs, updates)
