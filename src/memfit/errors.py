@@ -4,6 +4,7 @@
 MemfitError
 ├── InvalidSizeError (ValueError)       a memory size cannot be read
 ├── UsageError (ValueError)             a command was called in a way that cannot work
+├── BudgetError (MemoryError)           a training cannot be made to fit
 ├── RunNotFoundError (FileNotFoundError)  there is no such run
 ├── RunExistsError (FileExistsError)    a folder already holds a run
 └── IsolatedError (RuntimeError)        a process of its own ended without a result
@@ -35,6 +36,10 @@ class InvalidSizeError(MemfitError, ValueError):
 
 class UsageError(MemfitError, ValueError):
     """A command was called in a way that cannot work."""
+
+
+class BudgetError(MemfitError, MemoryError):
+    """A training cannot be made to fit into its budget."""
 
 
 class RunNotFoundError(MemfitError, FileNotFoundError):

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from conftest import BACKENDS, QUIET
 
 WITHIN = sorted((Path(__file__).parents[1] / "within").glob("*_test.py"))

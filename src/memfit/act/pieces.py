@@ -50,9 +50,8 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
             f'batchnorm must be "micro" or left out. Received: batchnorm={batchnorm!r}.'
         )
     if normalising and batchnorm is None:
-        raise UsageError(_explain_batchnorm(normalising))
-    averaged = [one for layer in normalising for one in (layer.moving_mean, layer.moving_variance)]
-    return install(model, Pieces(size, averaged, collects=not adds_up(model)))
+        raise UsageError(explain_batchnorm(normalising))
+    return install(model, Pieces(size, moving_statistics(model), collects=not adds_up(model)))
 
 
 def install(model: Any, pieces: Pieces) -> Change:
@@ -149,7 +148,15 @@ def find_batchnorm(model: Any) -> list[Any]:
     ]
 
 
-def _explain_batchnorm(layers: list[Any]) -> str:
+def moving_statistics(model: Any) -> list[Any]:
+    """Returns the variables of such layers that each batch moves."""
+    return [
+        one for layer in find_batchnorm(model) for one in (layer.moving_mean, layer.moving_variance)
+    ]
+
+
+def explain_batchnorm(layers: list[Any]) -> str:
+    """Says what stands in the way of cutting batches, and what can be done."""
     first = layers[0].name
     others = f" and {len(layers) - 1} more" if len(layers) > 1 else ""
     return (

@@ -1,5 +1,6 @@
 """How many samples a piece may have within a budget: which size to try next, which to take."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -91,7 +92,7 @@ def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:
     """
     by_size = {one.size: one for one in trials if not one.failed}
     ordered = [by_size[size] for size in sorted(by_size)]
-    pairs = list(zip(ordered, ordered[1:], strict=False))
+    pairs = list(itertools.pairwise(ordered))
     if not pairs:
         return None
     return max(

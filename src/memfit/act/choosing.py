@@ -1,0 +1,269 @@
+"""Chooses how to train within a budget: tries ways, the fastest first, and leaves one on."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memfit.act.change import Change
+from memfit.act.first_batch import Batch, count_samples
+from memfit.act.pieces import adds_up, check_model, explain_batchnorm, find_batchnorm, install
+from memfit.act.pieces import moving_statistics as find_moving
+from memfit.act.precision import reduce_precision
+from memfit.act.probing import try_sizes, try_step
+from memfit.act.recompute import recompute
+from memfit.act.remembered import Memory
+from memfit.act.snapshot import Snapshot
+from memfit.backends.steps import Pieces
+from memfit.errors import BudgetError, UsageError
+from memfit.plan.budget import Plan, Room
+from memfit.plan.pieces import Trial, best_trial, estimate_peak
+from memfit.units import format_size, parse_size
+
+_ALLOWED = ("precision",)
+# A size that does not hold for the whole batch is followed by this part of it.
+_SHRINK = 0.85
+_MOST_VERIFIED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a person asks for.
+
+    Attributes:
+        budget: Such as `"4GB"`.
+        allow: What may change the result.
+        batchnorm: What BatchNormalization may do.
+    """
+
+    budget: str
+    allow: tuple[str, ...] = ()
+    batchnorm: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.budget, str):
+            raise UsageError(
+                f"budget must be text with a unit. Received: budget={self.budget!r}. "
+                'Write it like "4GB" or "512MiB".'
+            )
+        unknown = [one for one in self.allow if one not in _ALLOWED]
+        if unknown:
+            raise UsageError(
+                f'allow must be a list of words, of which there is "precision". '
+                f"Received: allow={self.allow!r}."
+            )
+        if self.batchnorm not in (None, "micro"):
+            raise UsageError(
+                f'batchnorm must be "micro" or left out. Received: batchnorm={self.batchnorm!r}.'
+            )
+
+    @property
+    def budget_bytes(self) -> int:
+        """The budget in bytes."""
+        return parse_size(self.budget)
+
+
+def choose(
+    model: Any, batch: Batch, room: Room, terms: Terms, changes: contextlib.ExitStack
+) -> Plan:
+    """Returns the plan, with the model made ready to train by it.
+
+    Args:
+        model: A built and compiled model; its variables are afterwards what they were.
+        batch: A whole batch.
+        room: What may be used.
+        terms: What the person asks for.
+        changes: Gets what undoes the changes.
+
+    Raises:
+        BudgetError: Nothing fits; says the smallest budget that would do.
+    """
+    memory = Memory.of(model, batch, room.budget_bytes, terms)
+    chooser = _Chooser(model, batch, room, terms, changes)
+    with Snapshot(model):
+        plan = chooser.choose(memory.size)
+    memory.keep(plan.size or plan.batch_size)
+    return plan
+
+
+class _Chooser:
+    """The ways to train, tried one after another."""
+
+    def __init__(
+        self,
+        model: Any,
+        batch: Batch,
+        room: Room,
+        terms: Terms,
+        changes: contextlib.ExitStack,
+    ) -> None:
+        self._model = model
+        self._batch = batch
+        self._batch_size = count_samples(batch)
+        self._room = room
+        self._terms = terms
+        self._changes = changes
+        self._levers: list[str] = []
+        self._trials: tuple[Trial, ...] = ()
+        self._why_whole = _find_why_whole(model, terms)
+
+    def choose(self, remembered_size: int | None) -> Plan:
+        ways: list[Callable[[], Plan | None]] = [self._try_plain, self._try_recomputing]
+        if "precision" in self._terms.allow:
+            ways += [self._try_precision, self._try_recomputing]
+        if remembered_size is not None:
+            ways.insert(0, lambda: self._try_remembered(remembered_size))
+        for way in ways:
+            plan = way()
+            if plan is not None:
+                return replace(plan, refused=self._refused(plan))
+        raise self._explain()
+
+    def _try_plain(self) -> Plan | None:
+        """Whole batches, or pieces of the largest size that fits."""
+        if self._why_whole is not None:
+            return self._try_whole()
+        pieces, change = self._install()
+        measured = try_sizes(self._model, self._batch, self._room.step_bytes, pieces.resize)
+        self._trials = measured.trials
+        best = best_trial(measured.trials[1:], self._room.step_bytes)
+        if best is not None and best.size >= self._batch_size:
+            change.undo()
+            plan = self._verify(None)
+            if plan is not None:
+                return plan
+            pieces, change = self._install()
+        if best is not None:
+            plan = self._verify_pieces(pieces, best.size)
+            if plan is not None:
+                self._changes.callback(change.undo)
+                return plan
+        change.undo()
+        return None
+
+    def _try_whole(self) -> Plan | None:
+        """Whole batches: tried with growing ones, as the last step is the largest."""
+        measured = try_sizes(self._model, self._batch, self._room.step_bytes, None)
+        self._trials = measured.trials
+        best = best_trial(measured.trials[1:], self._room.step_bytes)
+        if best is None or best.size < self._batch_size:
+            return None
+        return self._plan(None, best, measured.seconds[best.size])
+
+    def _try_remembered(self, size: int) -> Plan | None:
+        """The size that an earlier training of this model found, if it still holds."""
+        if size >= self._batch_size:
+            return self._verify(None)
+        if self._why_whole is not None:
+            return None
+        _, change = self._install(size)
+        plan = self._verify(size)
+        if plan is None:
+            change.undo()
+        else:
+            self._changes.callback(change.undo)
+        return plan
+
+    def _try_recomputing(self) -> Plan | None:
+        """Recomputes as little as makes it fit: of a whole batch, else of the smallest piece."""
+        is_whole = self._why_whole is not None
+        peak_bytes = (
+            estimate_peak(self._trials, self._batch_size) if is_whole else self._least_peak()
+        )
+        if peak_bytes is None:
+            return None
+        needed = peak_bytes - self._room.step_bytes if is_whole else None
+        try:
+            change = recompute(
+                self._model,
+                max(needed, 1) if needed is not None else None,
+                batch_size=self._batch_size if is_whole else 1,
+            )
+        except UsageError:
+            return None
+        plan = self._try_plain()
+        if plan is None:
+            change.undo()
+            return None
+        self._changes.callback(change.undo)
+        return replace(plan, levers=(*self._levers, str(change)))
+
+    def _try_precision(self) -> Plan | None:
+        change = reduce_precision(self._model)
+        self._changes.callback(change.undo)
+        self._levers.append(str(change))
+        return self._try_plain()
+
+    def _install(self, size: int | None = None) -> tuple[Pieces, Change]:
+        pieces = Pieces(
+            size or self._batch_size,
+            find_moving(self._model) if self._terms.batchnorm else (),
+            collects=not adds_up(self._model),
+        )
+        return pieces, install(self._model, pieces)
+
+    def _verify_pieces(self, pieces: Pieces, size: int) -> Plan | None:
+        """The whole batch in pieces of this size, or somewhat smaller ones."""
+        for _ in range(_MOST_VERIFIED):
+            pieces.resize(size)
+            plan = self._verify(size)
+            if plan is not None or size == 1:
+                return plan
+            size = max(1, int(size * _SHRINK))
+        return None
+
+    def _verify(self, size: int | None) -> Plan | None:
+        trial, step_s = try_step(self._model, self._batch, size or self._batch_size)
+        if trial.failed or trial.peak_bytes > self._room.step_bytes:
+            return None
+        return self._plan(size, trial, step_s)
+
+    def _plan(self, size: int | None, trial: Trial, step_s: float) -> Plan:
+        whole = estimate_peak(self._trials, self._batch_size) if size is not None else None
+        return Plan(
+            batch_size=self._batch_size,
+            size=size,
+            peak_bytes=trial.peak_bytes,
+            budget_bytes=self._room.budget_bytes,
+            step_s=step_s,
+            whole_bytes=whole,
+            levers=tuple(self._levers),
+        )
+
+    def _least_peak(self) -> int | None:
+        peaks = [one.peak_bytes for one in self._trials if one.size]
+        return min(peaks, default=None)
+
+    def _refused(self, plan: Plan) -> tuple[str, ...]:
+        refused = []
+        if self._why_whole is not None and plan.levers:
+            refused.append("pieces (the model cannot be cut)")
+        if (plan.size or plan.levers) and "precision" not in self._terms.allow:
+            refused.append('lower precision (needs allow=("precision",))')
+        return tuple(refused)
+
+    def _explain(self) -> BudgetError:
+        """Says what would do."""
+        peak_bytes = (
+            self._least_peak()
+            if self._why_whole is None
+            else estimate_peak(self._trials, self._batch_size) or self._least_peak()
+        )
+        least = self._room.smallest_budget(peak_bytes or self._room.idle_bytes)
+        what = "one sample at a time" if self._why_whole is None else "a whole batch"
+        why = f" {self._why_whole}" if self._why_whole is not None else ""
+        return BudgetError(
+            f"The budget of {format_size(self._room.budget_bytes)} cannot be kept: "
+            f"{format_size(self._room.idle_bytes)} are taken before training, and {what} needs "
+            f"about {format_size(least)} in all. Give at least that, or a smaller model.{why}"
+        )
+
+
+def _find_why_whole(model: Any, terms: Terms) -> str | None:
+    """Why batches cannot be cut; `None` if they can."""
+    try:
+        check_model(model)
+    except UsageError as error:
+        return str(error)
+    layers = find_batchnorm(model)
+    return explain_batchnorm(layers) if layers and terms.batchnorm is None else None

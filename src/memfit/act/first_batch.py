@@ -1,0 +1,155 @@
+"""The first batch of what a person gives to `fit`, without using any of it up."""
+
+from collections.abc import Iterator
+from types import GeneratorType
+from typing import Any
+
+from memfit.errors import UsageError
+
+Batch = tuple[Any, Any, Any]
+
+
+def find_first_batch(arguments: dict[str, Any]) -> tuple[Batch, int, dict[str, Any]]:
+    """Returns inputs, targets and weights of a batch, its samples, and the arguments to go on with.
+
+    A generator is read once; what it gave is put back in front of it. Of a `tf.data` pipeline the
+    shapes are taken, since a look into it could change the order in which it shuffles.
+
+    Args:
+        arguments: Those of `fit`, by name.
+
+    Raises:
+        UsageError: The arguments do not say what a batch is.
+    """
+    x: Any = arguments.get("x")
+    if isinstance(x, GeneratorType):
+        try:
+            first = next(x)
+        except StopIteration:
+            raise UsageError(
+                "The generator gives no batch. Received: an empty generator."
+            ) from None
+        batch = _unpack(first)
+        return batch, count_samples(batch), {**arguments, "x": _continue(first, x)}
+    if _is_array_like(x):
+        batch = _cut_arrays(arguments)
+    elif hasattr(x, "element_spec"):
+        batch = _make_from_specs(x)
+    elif hasattr(x, "collate_fn") and hasattr(x, "dataset"):
+        chosen = [x.dataset[i] for i in range(min(x.batch_size or 1, len(x.dataset)))]
+        batch = _unpack(x.collate_fn(chosen))
+    elif hasattr(x, "__getitem__") and hasattr(x, "__len__"):
+        batch = _unpack(x[0])
+    else:
+        raise UsageError(
+            f"Cannot see a batch of this data. Received: x of type {type(x).__name__}. "
+            "Give arrays, a keras.utils.PyDataset, a tf.data.Dataset, a torch DataLoader or a "
+            "generator."
+        )
+    return batch, count_samples(batch), arguments
+
+
+def count_samples(batch: Batch) -> int:
+    """Returns how many samples a batch has."""
+    return int(_leaves(batch)[0].shape[0])
+
+
+def take(batch: Batch, num_samples: int) -> Batch:
+    """Returns the first samples of a batch."""
+    x, y, sample_weight = (_take(part, num_samples) for part in batch)
+    return x, y, sample_weight
+
+
+def count_bytes(arguments: dict[str, Any]) -> int:
+    """Returns the size of all arrays among the arguments."""
+    given = [arguments.get(name) for name in ("x", "y", "sample_weight", "validation_data")]
+    return sum(getattr(leaf, "nbytes", 0) or 0 for part in given for leaf in _leaves(part))
+
+
+def _is_array_like(x: Any) -> bool:
+    leaves = _leaves(x)
+    return bool(leaves) and all(
+        hasattr(leaf, "shape") and hasattr(leaf, "__getitem__") for leaf in leaves
+    )
+
+
+def _cut_arrays(arguments: dict[str, Any]) -> Batch:
+    batch_size = arguments.get("batch_size")
+    if batch_size is None:
+        raise UsageError(
+            "batch_size is missing. Received: arrays and no batch_size, so there is nothing to "
+            "keep whole. Give the batch size that you want to train with: batch_size=256."
+        )
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise UsageError(
+            f"batch_size must be a whole number, 1 or more. Received: batch_size={batch_size!r}."
+        )
+    parts = (arguments.get("x"), arguments.get("y"), arguments.get("sample_weight"))
+    x, y, sample_weight = (_take(part, batch_size) for part in parts)
+    return x, y, sample_weight
+
+
+def _take(part: Any, num_samples: int) -> Any:
+    import keras
+
+    return keras.tree.map_structure(
+        lambda leaf: (leaf.iloc if hasattr(leaf, "iloc") else leaf)[:num_samples],
+        part,
+        none_is_leaf=False,
+    )
+
+
+def _make_from_specs(dataset: Any) -> Batch:
+    """Zeros of the shapes that a `tf.data` pipeline gives."""
+    import keras
+    import numpy as np
+
+    batch_size = _find_batch_size(dataset)
+
+    def make(spec: Any) -> Any:
+        shape = list(spec.shape)
+        if not shape or None in shape[1:] or (shape[0] is None and batch_size is None):
+            raise UsageError(
+                f"Cannot tell what a batch of this dataset needs. Received: {spec}. "
+                "Batch it with .batch(size) to shapes that are known, or give arrays."
+            )
+        return np.zeros([batch_size or shape[0], *shape[1:]], spec.dtype.as_numpy_dtype)
+
+    return _unpack(keras.tree.map_structure(make, dataset.element_spec))
+
+
+def _find_batch_size(dataset: Any) -> int | None:
+    """The batch size that a stage of the pipeline was made with."""
+    while dataset is not None:
+        size = getattr(dataset, "_batch_size", None)
+        if size is not None:
+            return int(size)
+        dataset = getattr(dataset, "_input_dataset", None)
+    return None
+
+
+def _continue(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    """Gives what was read already and then the rest; a batch may not outgrow the first."""
+    most = count_samples(_unpack(first))
+    yield first
+    for item in rest:
+        number = count_samples(_unpack(item))
+        if number > most:
+            raise UsageError(
+                f"The generator gave a batch of {number} samples; the first had {most}, and the "
+                "budget was planned for that. Give the largest batch first, or batches of one size."
+            )
+        yield item
+
+
+def _unpack(item: Any) -> Batch:
+    import keras
+
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(item)
+    return x, y, sample_weight
+
+
+def _leaves(part: Any) -> list[Any]:
+    import keras
+
+    return [leaf for leaf in keras.tree.flatten(part) if leaf is not None]

@@ -1,0 +1,90 @@
+"""What a budget leaves for a step, and the plan that was made within it."""
+
+from dataclasses import dataclass
+
+from memfit.units import format_size
+
+# Threads, buffers and fragments come and go while a training runs.
+_SPARE_SHARE = 0.04
+_LEAST_SPARE_BYTES = 8_000_000
+# Batches that are ready before they are needed.
+_QUEUED_BATCHES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is there before training and what may be used.
+
+    Attributes:
+        budget_bytes: What the person allows for the whole process tree.
+        idle_bytes: What it takes already.
+        data_bytes: Copies of the data that training will make.
+        batch_bytes: One batch.
+    """
+
+    budget_bytes: int
+    idle_bytes: int
+    data_bytes: int = 0
+    batch_bytes: int = 0
+
+    @property
+    def spare_bytes(self) -> int:
+        """What is kept free, so that the budget holds."""
+        headroom = max(self.budget_bytes - self.idle_bytes, 0)
+        spare = max(_LEAST_SPARE_BYTES, int(_SPARE_SHARE * headroom))
+        return self.data_bytes + _QUEUED_BATCHES * self.batch_bytes + spare
+
+    @property
+    def step_bytes(self) -> int:
+        """The most that the tree may take while a step is tried."""
+        return self.budget_bytes - self.spare_bytes
+
+    def smallest_budget(self, peak_bytes: int) -> int:
+        """Returns the budget that a step with this peak would need."""
+        spare = self.data_bytes + _QUEUED_BATCHES * self.batch_bytes
+        above = max(peak_bytes - self.idle_bytes, 0)
+        return peak_bytes + spare + max(_LEAST_SPARE_BYTES, int(above * _SPARE_SHARE * 1.1))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is done to keep a budget.
+
+    Attributes:
+        batch_size: Samples in a batch.
+        size: Samples in a piece; `None` if batches stay whole.
+        peak_bytes: Measured while a batch ran.
+        budget_bytes: The budget.
+        step_s: Measured for one batch.
+        whole_bytes: About what whole batches would need, where they do not fit.
+        levers: What else was done, in words.
+        refused: What was not done and why, in words.
+    """
+
+    batch_size: int
+    size: int | None
+    peak_bytes: int
+    budget_bytes: int
+    step_s: float
+    whole_bytes: int | None = None
+    levers: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        peak = f"peak {format_size(self.peak_bytes)} of {format_size(self.budget_bytes)}"
+        if self.size is None:
+            what = f"batches of {self.batch_size} stay whole"
+        else:
+            number = -(-self.batch_size // self.size)
+            what = f"batches of {self.batch_size} run in {number} pieces of {self.size}"
+        what = "; ".join([what, *self.levers])
+        whole = (
+            f"; whole batches would need about {format_size(self.whole_bytes)}"
+            if self.whole_bytes is not None
+            else ""
+        )
+        refused = f"; not done: {', '.join(self.refused)}" if self.refused else ""
+        return (
+            f"memfit: {what}: {peak} measured\n"
+            f"memfit: a batch takes {self.step_s:.3g} s{whole}{refused}"
+        )
