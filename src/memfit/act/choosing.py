@@ -6,18 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memfit.act.change import Change
-from memfit.act.first_batch import Batch, count_samples
 from memfit.act.pieces import adds_up, check_model, explain_batchnorm, find_batchnorm, install
 from memfit.act.pieces import moving_statistics as find_moving
 from memfit.act.precision import reduce_precision
-from memfit.act.probing import try_sizes, try_step
+from memfit.act.probing import Prober
 from memfit.act.recompute import recompute
 from memfit.act.remembered import Memory
 from memfit.act.snapshot import Snapshot
 from memfit.backends.steps import Pieces
 from memfit.errors import BudgetError, UsageError
 from memfit.plan.budget import Plan, Room
-from memfit.plan.pieces import Trial, best_trial, estimate_peak
+from memfit.plan.pieces import Trial, best_trial, estimate_peak, settle
 from memfit.units import format_size, parse_size
 
 _ALLOWED = ("precision",)
@@ -63,14 +62,12 @@ class Terms:
         return parse_size(self.budget)
 
 
-def choose(
-    model: Any, batch: Batch, room: Room, terms: Terms, changes: contextlib.ExitStack
-) -> Plan:
+def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitStack) -> Plan:
     """Returns the plan, with the model made ready to train by it.
 
     Args:
-        model: A built and compiled model; its variables are afterwards what they were.
-        batch: A whole batch.
+        prober: Runs steps of a built and compiled model, whose variables are afterwards what
+            they were.
         room: What may be used.
         terms: What the person asks for.
         changes: Gets what undoes the changes.
@@ -78,9 +75,9 @@ def choose(
     Raises:
         BudgetError: Nothing fits; says the smallest budget that would do.
     """
-    memory = Memory.of(model, batch, room.budget_bytes, terms)
-    chooser = _Chooser(model, batch, room, terms, changes)
-    with Snapshot(model):
+    memory = Memory.of(prober.model, prober.batch, room.budget_bytes, terms)
+    chooser = _Chooser(prober, room, terms, changes)
+    with Snapshot(prober.model):
         plan = chooser.choose(memory.size)
     memory.keep(plan.size or plan.batch_size)
     return plan
@@ -90,22 +87,17 @@ class _Chooser:
     """The ways to train, tried one after another."""
 
     def __init__(
-        self,
-        model: Any,
-        batch: Batch,
-        room: Room,
-        terms: Terms,
-        changes: contextlib.ExitStack,
+        self, prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitStack
     ) -> None:
-        self._model = model
-        self._batch = batch
-        self._batch_size = count_samples(batch)
+        self._prober = prober
+        self._model = prober.model
+        self._batch_size = prober.batch_size
         self._room = room
         self._terms = terms
         self._changes = changes
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
-        self._why_whole = _find_why_whole(model, terms)
+        self._why_whole = _find_why_whole(prober.model, terms)
 
     def choose(self, remembered_size: int | None) -> Plan:
         ways: list[Callable[[], Plan | None]] = [self._try_plain, self._try_recomputing]
@@ -124,17 +116,18 @@ class _Chooser:
         if self._why_whole is not None:
             return self._try_whole()
         pieces, change = self._install()
-        measured = try_sizes(self._model, self._batch, self._room.step_bytes, pieces.resize)
-        self._trials = measured.trials
-        best = best_trial(measured.trials[1:], self._room.step_bytes)
-        if best is not None and best.size >= self._batch_size:
+        limit_bytes = self._limit_bytes
+        measured = self._prober.try_sizes(limit_bytes, pieces.resize)
+        self._trials = self._trials or measured.trials
+        size = settle(measured.trials, self._batch_size, limit_bytes)
+        if size == self._batch_size:
             change.undo()
             plan = self._verify(None)
             if plan is not None:
                 return plan
             pieces, change = self._install()
-        if best is not None:
-            plan = self._verify_pieces(pieces, best.size)
+        if size is not None:
+            plan = self._verify_pieces(pieces, size)
             if plan is not None:
                 self._changes.callback(change.undo)
                 return plan
@@ -143,12 +136,18 @@ class _Chooser:
 
     def _try_whole(self) -> Plan | None:
         """Whole batches: tried with growing ones, as the last step is the largest."""
-        measured = try_sizes(self._model, self._batch, self._room.step_bytes, None)
-        self._trials = measured.trials
-        best = best_trial(measured.trials[1:], self._room.step_bytes)
+        limit_bytes = self._limit_bytes
+        measured = self._prober.try_sizes(limit_bytes, None)
+        self._trials = self._trials or measured.trials
+        best = best_trial(measured.trials[1:], limit_bytes)
         if best is None or best.size < self._batch_size:
             return None
         return self._plan(None, best, measured.seconds[best.size])
+
+    @property
+    def _limit_bytes(self) -> int:
+        """What a trial may need. What the first round took is kept by the process, and counts."""
+        return self._room.hard_bytes if self._trials else self._room.step_bytes
 
     def _try_remembered(self, size: int) -> Plan | None:
         """The size that an earlier training of this model found, if it still holds."""
@@ -213,8 +212,8 @@ class _Chooser:
         return None
 
     def _verify(self, size: int | None) -> Plan | None:
-        trial, step_s = try_step(self._model, self._batch, size or self._batch_size)
-        if trial.failed or trial.peak_bytes > self._room.step_bytes:
+        trial, step_s = self._prober.try_step(size or self._batch_size)
+        if trial.failed or trial.peak_bytes > self._room.hard_bytes:
             return None
         return self._plan(size, trial, step_s)
 

@@ -60,10 +60,9 @@ def take(batch: Batch, num_samples: int) -> Batch:
     return x, y, sample_weight
 
 
-def count_bytes(arguments: dict[str, Any]) -> int:
-    """Returns the size of all arrays among the arguments."""
-    given = [arguments.get(name) for name in ("x", "y", "sample_weight", "validation_data")]
-    return sum(getattr(leaf, "nbytes", 0) or 0 for part in given for leaf in _leaves(part))
+def count_bytes(arrays: Any) -> int:
+    """Returns the size of all arrays in a batch or another structure."""
+    return sum(getattr(leaf, "nbytes", 0) or 0 for leaf in _leaves(arrays))
 
 
 def _is_array_like(x: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from memfit.act.choosing import Terms, choose
 from memfit.act.first_batch import count_bytes, find_first_batch, take
+from memfit.act.probing import Prober
 from memfit.backends import get_backend
 from memfit.errors import BudgetError, UsageError
 from memfit.measure.limits import find_limit
@@ -18,6 +19,7 @@ from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.budget import Room
 from memfit.units import format_size
 
+_DATA = ("x", "y", "sample_weight", "validation_data")
 _is_fitting = contextvars.ContextVar("memfit_is_fitting", default=False)
 
 
@@ -85,9 +87,8 @@ def fit_within(
         batch, _, arguments = find_first_batch(arguments)
         with contextlib.ExitStack() as changes:
             model._symbolic_build(data_batch=take(batch, 1))
-            plan = choose(
-                model, batch, _measure_room(arguments, batch, budget_bytes), terms, changes
-            )
+            room = _measure_room(arguments, batch, budget_bytes)
+            plan = choose(Prober(original, model, batch), room, terms, changes)
             if arguments.get("verbose") not in (0, "0"):
                 print(plan, file=sys.stderr)  # noqa: T201
             with Peak() as peak:
@@ -133,8 +134,8 @@ def _measure_room(arguments: dict[str, Any], batch: Any, budget_bytes: int) -> R
     return Room(
         budget_bytes=budget_bytes,
         idle_bytes=read_tree_bytes(),
-        data_bytes=count_bytes(arguments) if copies else 0,
-        batch_bytes=count_bytes(dict(zip(("x", "y", "sample_weight"), batch, strict=True))),
+        data_bytes=count_bytes([arguments.get(name) for name in _DATA]) if copies else 0,
+        batch_bytes=count_bytes(batch),
     )
 
 

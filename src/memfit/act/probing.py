@@ -1,11 +1,12 @@
 """Tries steps of growing size and measures their memory; the model is afterwards as before."""
 
+import gc
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from memfit.act.first_batch import Batch, count_samples, take
+from memfit.act.first_batch import Batch, count_bytes, count_samples, take
 from memfit.backends.exhausted import is_out_of_memory
 from memfit.measure.allocator import trim
 from memfit.measure.peak import Peak, read_tree_bytes
@@ -21,53 +22,83 @@ class Measured:
 
     Attributes:
         trials: Each size and its peak, the first without a step.
-        step_s: How long the last one took, by sample.
+        seconds: How long a step of each size took.
     """
 
     trials: tuple[Trial, ...]
     seconds: dict[int, float]
 
 
-def try_sizes(
-    model: Any, batch: Batch, budget_bytes: int, resize: Callable[[int], None] | None
-) -> Measured:
-    """Returns what steps of growing size need.
+class Prober:
+    """Runs steps of a model and measures them.
+
+    Its variables change; the caller puts them back. Steps run through the model's own `fit`, so
+    that what is compiled for them serves the training too.
 
     Args:
-        model: A built model. Its variables change; the caller puts them back.
+        fit: The model's own `fit`.
+        model: A built model.
         batch: A whole batch.
-        budget_bytes: No size is tried that seems to need more.
-        resize: Sets the size of a piece; without it, smaller batches are tried.
     """
-    batch_size = count_samples(batch)
-    trials = [Trial(0, read_tree_bytes())]
-    seconds: dict[int, float] = {}
-    while (size := next_size(trials, batch_size, budget_bytes)) is not None:
-        number = size
-        if resize is not None:
-            resize(size)
-            number = min(batch_size, _PIECES_TRIED * size + 1)
-        trial, seconds[size] = try_step(model, take(batch, number), size)
-        trials.append(trial)
-    return Measured(tuple(trials), seconds)
 
+    def __init__(self, fit: Callable[..., Any], model: Any, batch: Batch) -> None:
+        self._fit = fit
+        self.model = model
+        self.batch = batch
+        self.batch_size = count_samples(batch)
+        self._sample_bytes = count_bytes(take(batch, 1))
 
-def try_step(model: Any, batch: Batch, size: int) -> tuple[Trial, float]:
-    """Returns what one step on this batch needs, and how long it takes once it is compiled."""
-    x, y, sample_weight = batch
-    try:
-        with Peak() as peak:
-            model.train_on_batch(x, y, sample_weight=sample_weight)
-            begun_s = time.perf_counter()
-            model.train_on_batch(x, y, sample_weight=sample_weight)
-            taken_s = time.perf_counter() - begun_s
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-        failed = True
-    else:
+    def try_sizes(self, budget_bytes: int, resize: Callable[[int], None] | None) -> Measured:
+        """Returns what steps of growing size need.
+
+        Args:
+            budget_bytes: No size is tried that seems to need more.
+            resize: Sets the size of a piece; without it, smaller batches are tried.
+        """
+        trials = [Trial(0, read_tree_bytes())]
+        seconds: dict[int, float] = {}
+        while (size := next_size(trials, self.batch_size, budget_bytes)) is not None:
+            number = size
+            if resize is not None:
+                resize(size)
+                number = min(self.batch_size, _PIECES_TRIED * size + 1)
+            trial, seconds[size] = self.try_step(size, number)
+            rest_bytes = (self.batch_size - number) * self._sample_bytes
+            trials.append(replace(trial, peak_bytes=trial.peak_bytes + rest_bytes))
+        return Measured(tuple(trials), seconds)
+
+    def try_step(self, size: int, num_samples: int | None = None) -> tuple[Trial, float]:
+        """Returns what one step needs, and how long it takes once it is compiled."""
+        batch = take(self.batch, num_samples or self.batch_size)
+        release()  # what earlier trials left would count for this one
         failed = False
-    if failed:  # the traceback, which held the tensors, is gone here
-        trim()
-        return Trial(size, peak.read(), failed=True), 0.0
-    return Trial(size, peak.read()), taken_s
+        taken_s = 0.0
+        with Peak() as peak:
+            try:
+                self._run(batch)
+                begun_s = time.perf_counter()
+                self._run(batch)
+                taken_s = time.perf_counter() - begun_s
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                failed = True
+        return Trial(size, peak.read(), failed), taken_s
+
+    def _run(self, batch: Batch) -> None:
+        x, y, sample_weight = batch
+        self._fit(
+            self.model,
+            x,
+            y,
+            batch_size=count_samples(batch),
+            sample_weight=sample_weight,
+            shuffle=False,  # draws no random numbers
+            verbose=0,
+        )
+
+
+def release() -> None:
+    """Gives back what nothing holds any more."""
+    gc.collect()
+    trim()

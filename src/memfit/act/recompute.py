@@ -55,7 +55,9 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
     choice = choose_all(blocks) if bytes_to_save is None else choose_blocks(blocks, bytes_to_save)
     if not choice.is_enough or choice.saved_bytes <= 0:
         raise UsageError(_too_little(model, choice, bytes_to_save))
-    return _install(model, graph, _split(graph, nodes, cuts, choice), _tell(cuts, choice, batch_size))
+    return _install(
+        model, graph, _split(graph, nodes, cuts, choice), _tell(cuts, choice, batch_size)
+    )
 
 
 def _graph_to_cut(model: Any) -> Any:
@@ -142,9 +144,7 @@ def _split(
     return parts[::-1]
 
 
-def _install(
-    model: Any, graph: Any, parts: Sequence[tuple[GraphPart, bool]], text: str
-) -> Change:
+def _install(model: Any, graph: Any, parts: Sequence[tuple[GraphPart, bool]], text: str) -> Change:
     """Sets a `call` on the model that runs the parts, and returns the way back."""
     original = model.call
 

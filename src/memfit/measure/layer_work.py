@@ -98,7 +98,9 @@ def _count_products(node: Any, batch_size: int, elements: int) -> int:
     """Returns the multiplications of a layer with its kernels: each position times each weight."""
     layer = node.operation
     kernels = [
-        math.prod(one.shape) for one in getattr(layer, "trainable_weights", ()) if len(one.shape) > 1
+        math.prod(one.shape)
+        for one in getattr(layer, "trainable_weights", ())
+        if len(one.shape) > 1
     ]
     if not kernels or type(layer).__name__ == "Embedding":
         return 0
@@ -129,6 +131,8 @@ def _estimate_attention(node: Any, batch_size: int, out_bytes: int) -> LayerWork
 def _estimate_recurrence(node: Any, batch_size: int, gates: int) -> LayerWork:
     layer, sequence = node.operation, node.input_tensors[0]
     steps = count_elements(sequence.shape[:-1], batch_size)
-    item_bytes = max(1, tensor_bytes(node.outputs[0], 1) // count_elements(node.outputs[0].shape, 1))
+    item_bytes = max(
+        1, tensor_bytes(node.outputs[0], 1) // count_elements(node.outputs[0].shape, 1)
+    )
     weights = sum(math.prod(one.shape) for one in layer.trainable_weights)
     return LayerWork(steps * layer.units * (gates + 2) * item_bytes, steps * weights)

@@ -8,7 +8,7 @@ from memfit.units import format_size
 _SPARE_SHARE = 0.04
 _LEAST_SPARE_BYTES = 8_000_000
 # Batches that are ready before they are needed.
-_QUEUED_BATCHES = 4
+_QUEUED_BATCHES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,12 @@ class Room:
     def step_bytes(self) -> int:
         """The most that the tree may take while a step is tried."""
         return self.budget_bytes - self.spare_bytes
+
+    @property
+    def hard_bytes(self) -> int:
+        """The most that a whole batch, with what earlier trials left behind, may have taken."""
+        queued_bytes = _QUEUED_BATCHES * self.batch_bytes
+        return self.budget_bytes - self.data_bytes - queued_bytes - _LEAST_SPARE_BYTES
 
     def smallest_budget(self, peak_bytes: int) -> int:
         """Returns the budget that a step with this peak would need."""

@@ -50,6 +50,8 @@ def next_size(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> in
     too_large = min((one.size for one in trials if not _fits(one, budget_bytes)), default=None)
     if best is None:
         return None if too_large in (None, 1) else max(1, (too_large or 1) // 4)
+    if too_large is not None and tried[-1].size == too_large and not tried[-1].failed:
+        return None  # what a process has taken it may keep, so what follows tells little
     highest = min(batch_size, (too_large or batch_size + 1) - 1, best.size * _MOST_TIMES_LARGER)
     size = min(highest, _extrapolate(trials, best, budget_bytes))
     if len(tried) == 1 and 1 < best.size < highest and size <= best.size * _CLOSE:
@@ -61,6 +63,23 @@ def best_trial(trials: Sequence[Trial], budget_bytes: int) -> Trial | None:
     """Returns the largest size that fits."""
     fitting = [one for one in trials if _fits(one, budget_bytes)]
     return max(fitting, key=lambda one: one.size, default=None)
+
+
+def settle(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int | None:
+    """Returns the size to take, `None` if nothing fits.
+
+    The largest that fits; below one that did not, what the line between them says.
+    """
+    tried = [one for one in trials if one.size]
+    best = best_trial(tried, budget_bytes)
+    if best is None:
+        return None
+    above = [one for one in tried if one.size > best.size and not one.failed]
+    if not above:
+        return min(best.size, batch_size)
+    lowest = min(above, key=lambda one: one.size)
+    share = (budget_bytes - best.peak_bytes) / (lowest.peak_bytes - best.peak_bytes)
+    return best.size + int(share * (lowest.size - best.size))
 
 
 def estimate_peak(trials: Sequence[Trial], size: int) -> int | None:

@@ -42,9 +42,7 @@ def run_recomputed(
 
     made = run_now(*(tf.convert_to_tensor(one) for one in (*trainable, *state, *inputs)))
     num_outputs = len(made) - len(places)
-    return BlockResult(
-        list(made[:num_outputs]), dict(zip(places, made[num_outputs:], strict=True))
-    )
+    return BlockResult(list(made[:num_outputs]), dict(zip(places, made[num_outputs:], strict=True)))
 
 
 def can_repeat(layer: Any) -> bool:

@@ -1,5 +1,6 @@
 """Pieces on JAX: a `jax.lax.scan` over the whole pieces, then what is left of the batch."""
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -18,14 +19,33 @@ _Run = Callable[[Any, float, Any], tuple[Any, Any]]
 
 def make_train_step(model: Any, pieces: Pieces) -> Any:
     """Returns a step that runs the batch piece by piece and updates the weights once."""
-    pieces.on_resize(lambda _: setattr(model, "train_function", None))
-    return _Loop(pieces).train_step
+    return _fresh(model, pieces, "train_step")
 
 
 def make_test_step(model: Any, pieces: Pieces) -> Any:
     """Returns a step that evaluates the batch piece by piece."""
-    pieces.on_resize(lambda _: setattr(model, "test_function", None))
-    return _Loop(pieces).test_step
+    return _fresh(model, pieces, "test_step")
+
+
+def _fresh(model: Any, pieces: Pieces, name: str) -> Any:
+    """Returns a step that is a new function after each change of size.
+
+    JAX remembers what it compiled by function and shapes; it knows nothing of the size.
+    """
+    loop = _Loop(pieces)
+
+    def step(model: Any, state: _State, data: Any) -> tuple[Any, _State]:
+        done: tuple[Any, _State] = getattr(loop, name)(model, state, data)
+        return done
+
+    def renew(_: int) -> None:
+        if name in model.__dict__:
+            setattr(model, name.replace("step", "function"), None)
+            new = types.FunctionType(step.__code__, step.__globals__, name, None, step.__closure__)
+            model.__dict__[name] = types.MethodType(new, model)
+
+    pieces.on_resize(renew)
+    return step
 
 
 class _Loop:
