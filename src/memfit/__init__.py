@@ -2,6 +2,7 @@
 
 ```
 memfit run train.py        why does memory grow? no change to the script
+memfit run --budget 4GB train.py   every model.fit stays within the budget
 memfit report              one offline page of the newest run
 ```
 """
@@ -9,6 +10,7 @@ memfit report              one offline page of the newest run
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from memfit.errors import BudgetError as BudgetError
 from memfit.errors import InvalidSizeError as InvalidSizeError
 from memfit.errors import IsolatedError as IsolatedError
 from memfit.errors import MemfitError as MemfitError
@@ -17,13 +19,23 @@ from memfit.errors import RunNotFoundError as RunNotFoundError
 from memfit.errors import UsageError as UsageError
 
 if TYPE_CHECKING:
+    from memfit.act.change import Change as Change
+    from memfit.act.configure import configure as configure
+    from memfit.act.fitting import BudgetWarning as BudgetWarning
+    from memfit.act.fitting import fit as fit
     from memfit.act.isolated import isolated as isolated
+    from memfit.act.pieces import split as split
+    from memfit.act.precision import reduce_precision as reduce_precision
+    from memfit.act.recompute import recompute as recompute
     from memfit.act.session import SurvivorWarning as SurvivorWarning
     from memfit.act.session import session as session
     from memfit.agent.callbacks import MemoryMonitor as MemoryMonitor
 
 __version__ = "0.1.0"
 __all__ = [
+    "BudgetError",
+    "BudgetWarning",
+    "Change",
     "InvalidSizeError",
     "IsolatedError",
     "MemfitError",
@@ -32,15 +44,27 @@ __all__ = [
     "RunNotFoundError",
     "SurvivorWarning",
     "UsageError",
+    "configure",
+    "fit",
     "isolated",
+    "recompute",
+    "reduce_precision",
     "session",
+    "split",
 ]
 # Loaded when they are asked for: a Keras callback needs Keras, `import memfit` does not.
 _LATER = {
+    "BudgetWarning": ("memfit.act.fitting", "BudgetWarning"),
+    "Change": ("memfit.act.change", "Change"),
     "MemoryMonitor": ("memfit.agent.callbacks", "MemoryMonitor"),
     "SurvivorWarning": ("memfit.act.session", "SurvivorWarning"),
+    "configure": ("memfit.act.configure", "configure"),
+    "fit": ("memfit.act.fitting", "fit"),
     "isolated": ("memfit.act.isolated", "isolated"),
+    "recompute": ("memfit.act.recompute", "recompute"),
+    "reduce_precision": ("memfit.act.precision", "reduce_precision"),
     "session": ("memfit.act.session", "session"),
+    "split": ("memfit.act.pieces", "split"),
 }
 
 

@@ -1,7 +1,7 @@
 """Chooses how to train within a budget: tries ways, the fastest first, and leaves one on."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,8 @@ _ALLOWED = ("precision",)
 # A size that does not hold for the whole batch is followed by this part of it.
 _SHRINK = 0.85
 _MOST_VERIFIED = 4
+# Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
+_AMPLE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,13 @@ class Terms:
         budget: Such as `"4GB"`.
         allow: What may change the result.
         batchnorm: What BatchNormalization may do.
+        batch_size: What is taken for arrays if nobody says.
     """
 
     budget: str
-    allow: tuple[str, ...] = ()
+    allow: Sequence[str] = ()
     batchnorm: str | None = None
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, str):
@@ -45,10 +49,9 @@ class Terms:
                 f"budget must be text with a unit. Received: budget={self.budget!r}. "
                 'Write it like "4GB" or "512MiB".'
             )
-        unknown = [one for one in self.allow if one not in _ALLOWED]
-        if unknown:
+        if isinstance(self.allow, str) or any(one not in _ALLOWED for one in self.allow):
             raise UsageError(
-                f'allow must be a list of words, of which there is "precision". '
+                'allow must be a list of words, of which there is "precision". '
                 f"Received: allow={self.allow!r}."
             )
         if self.batchnorm not in (None, "micro"):
@@ -164,20 +167,21 @@ class _Chooser:
         return plan
 
     def _try_recomputing(self) -> Plan | None:
-        """Recomputes as little as makes it fit: of a whole batch, else of the smallest piece."""
-        is_whole = self._why_whole is not None
-        peak_bytes = (
-            estimate_peak(self._trials, self._batch_size) if is_whole else self._least_peak()
-        )
-        if peak_bytes is None:
+        """Recomputes as little as may make it fit, then as much as there is."""
+        whole_bytes = estimate_peak(self._trials, self._batch_size)
+        if whole_bytes is None:
             return None
-        needed = peak_bytes - self._room.step_bytes if is_whole else None
+        if self._why_whole is None:
+            return self._try_with(None, batch_size=1)
+        needed_bytes = max(whole_bytes - self._limit_bytes, 1)
+        return self._try_with(_AMPLE * needed_bytes, self._batch_size) or self._try_with(
+            None, self._batch_size
+        )
+
+    def _try_with(self, bytes_to_save: int | None, batch_size: int) -> Plan | None:
+        """The same with some blocks recomputed."""
         try:
-            change = recompute(
-                self._model,
-                max(needed, 1) if needed is not None else None,
-                batch_size=self._batch_size if is_whole else 1,
-            )
+            change = recompute(self._model, bytes_to_save, batch_size=batch_size)
         except UsageError:
             return None
         plan = self._try_plain()

@@ -9,14 +9,17 @@ from memfit.errors import UsageError
 Batch = tuple[Any, Any, Any]
 
 
-def find_first_batch(arguments: dict[str, Any]) -> tuple[Batch, int, dict[str, Any]]:
-    """Returns inputs, targets and weights of a batch, its samples, and the arguments to go on with.
+def find_first_batch(
+    arguments: dict[str, Any], batch_size: int | None = None
+) -> tuple[Batch, dict[str, Any]]:
+    """Returns inputs, targets and weights of a batch, and the arguments to go on with.
 
     A generator is read once; what it gave is put back in front of it. Of a `tf.data` pipeline the
     shapes are taken, since a look into it could change the order in which it shuffles.
 
     Args:
         arguments: Those of `fit`, by name.
+        batch_size: What is taken for arrays if the arguments do not say.
 
     Raises:
         UsageError: The arguments do not say what a batch is.
@@ -30,8 +33,9 @@ def find_first_batch(arguments: dict[str, Any]) -> tuple[Batch, int, dict[str, A
                 "The generator gives no batch. Received: an empty generator."
             ) from None
         batch = _unpack(first)
-        return batch, count_samples(batch), {**arguments, "x": _continue(first, x)}
+        return batch, {**arguments, "x": _continue(first, x)}
     if _is_array_like(x):
+        arguments = {"batch_size": batch_size, **arguments}
         batch = _cut_arrays(arguments)
     elif hasattr(x, "element_spec"):
         batch = _make_from_specs(x)
@@ -46,7 +50,7 @@ def find_first_batch(arguments: dict[str, Any]) -> tuple[Batch, int, dict[str, A
             "Give arrays, a keras.utils.PyDataset, a tf.data.Dataset, a torch DataLoader or a "
             "generator."
         )
-    return batch, count_samples(batch), arguments
+    return batch, arguments
 
 
 def count_samples(batch: Batch) -> int:

@@ -19,6 +19,7 @@ from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.budget import Room
 from memfit.units import format_size
 
+_KERAS_BATCH_SIZE = 32  # what Keras takes if nobody says
 _DATA = ("x", "y", "sample_weight", "validation_data")
 _is_fitting = contextvars.ContextVar("memfit_is_fitting", default=False)
 
@@ -61,7 +62,8 @@ def fit(
         memfit.fit(model, x, y, batch_size=256, budget="4GB", epochs=10)
         ```
     """
-    return fit_within(type(model).fit, model, args, kwargs, Terms(budget, tuple(allow), batchnorm))
+    terms = Terms(budget, allow, batchnorm)
+    return fit_within(type(model).fit, model, args, kwargs, terms)
 
 
 def fit_within(
@@ -77,26 +79,83 @@ def fit_within(
             "memfit.fit was called inside memfit.fit, so one budget would count for two trainings. "
             "Call model.fit there: it counts within the outer budget."
         )
-    budget_bytes = terms.budget_bytes
+    token = _is_fitting.set(True)
+    try:
+        with contextlib.ExitStack() as changes:
+            arguments = _prepare(original, model, args, kwargs, terms, changes)
+            return _train(original, model, arguments, terms)
+    finally:
+        _is_fitting.reset(token)
+
+
+def fit_unchanged(
+    original: Callable[..., Any],
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    budget: str,
+) -> Any:
+    """Calls the `fit` of a script that knows nothing of memfit, within a budget where that works.
+
+    A training that memfit cannot look into runs as it would without memfit, and is told of.
+
+    Raises:
+        BudgetError: The budget cannot be kept; nothing was trained.
+    """
+    if _is_fitting.get():
+        return original(model, *args, **kwargs)
+    token = _is_fitting.set(True)
+    try:
+        with contextlib.ExitStack() as changes:
+            terms = Terms(budget, batch_size=_KERAS_BATCH_SIZE)
+            try:
+                arguments = _prepare(original, model, args, kwargs, terms, changes)
+            except BudgetError:
+                raise
+            except Exception as error:  # noqa: BLE001  the script must go on
+                _say(f"memfit: this fit runs without a budget. {error}")
+                changes.close()
+                return original(model, *args, **kwargs)
+            return _train(original, model, arguments, terms)
+    finally:
+        _is_fitting.reset(token)
+
+
+def _prepare(
+    original: Callable[..., Any],
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    terms: Terms,
+    changes: contextlib.ExitStack,
+) -> dict[str, Any]:
+    """Chooses how to train and makes the model ready; returns the arguments for `fit`."""
     arguments = dict(inspect.signature(original).bind(model, *args, **kwargs).arguments)
     del arguments["self"]
     _check_compiled(model)
-    _check_budget(budget_bytes)
-    token = _is_fitting.set(True)
-    try:
-        batch, _, arguments = find_first_batch(arguments)
-        with contextlib.ExitStack() as changes:
-            model._symbolic_build(data_batch=take(batch, 1))
-            room = _measure_room(arguments, batch, budget_bytes)
-            plan = choose(Prober(original, model, batch), room, terms, changes)
-            if arguments.get("verbose") not in (0, "0"):
-                print(plan, file=sys.stderr)  # noqa: T201
-            with Peak() as peak:
-                history = original(model, **arguments)
-            _tell_if_passed(peak.read(), budget_bytes)
-        return history
-    finally:
-        _is_fitting.reset(token)
+    _check_budget(terms.budget_bytes)
+    batch, arguments = find_first_batch(arguments, terms.batch_size)
+    model._symbolic_build(data_batch=take(batch, 1))
+    room = _measure_room(arguments, batch, terms.budget_bytes)
+    # Under `memfit run`, `fit` is recorded; trials are not to be.
+    prober = Prober(inspect.unwrap(original), model, batch)
+    plan = choose(prober, room, terms, changes)
+    if arguments.get("verbose") not in (0, "0"):
+        _say(str(plan))
+    return arguments
+
+
+def _train(
+    original: Callable[..., Any], model: Any, arguments: dict[str, Any], terms: Terms
+) -> Any:
+    with Peak() as peak:
+        history = original(model, **arguments)
+    _tell_if_passed(peak.read(), terms.budget_bytes)
+    return history
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201
 
 
 def _check_compiled(model: Any) -> None:
@@ -120,10 +179,9 @@ def _check_budget(budget_bytes: int) -> None:
         )
     limit = find_limit(os.getpid())
     if budget_bytes > limit.limit_bytes:
-        print(  # noqa: T201
+        _say(
             f"memfit: the budget of {format_size(budget_bytes)} is more than there is: "
-            f"{format_size(limit.limit_bytes)} ({limit.source})",
-            file=sys.stderr,
+            f"{format_size(limit.limit_bytes)} ({limit.source})"
         )
 
 

@@ -140,16 +140,24 @@ def _with_monitor(original: Any) -> Any:
     position = list(inspect.signature(original).parameters).index("callbacks") - 1
     phase = original.__name__
 
+    def train(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        budget = session.budget() if phase == "fit" else None
+        if budget is None:
+            return original(model, *args, **kwargs)
+        from memfit.act.fitting import fit_unchanged
+
+        return fit_unchanged(original, model, args, kwargs, budget)
+
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if phase == "fit":
             _note_data(args, kwargs)
         added = _add_monitor(args, kwargs, position)
         if added is None:
-            return original(self, *args, **kwargs)
+            return train(self, args, kwargs)
         args, kwargs = added
         try:
-            return original(self, *args, **kwargs)
+            return train(self, args, kwargs)
         except BaseException:
             _end(phase)  # Keras calls no `on_train_end` after an error
             raise

@@ -40,6 +40,12 @@ def adds_logs() -> bool:
     return handover is None or handover.adds_logs
 
 
+def budget() -> str | None:
+    """Returns what every `fit` may take (`memfit run --budget`); `None` without one."""
+    handover = Handover.from_environment()
+    return None if handover is None else handover.budget
+
+
 def count_call() -> None:
     """Counts a call of a compiled function."""
     counters.calls += 1

@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit", metavar="SIZE", help="judge against this limit, such as 4GB, if it is the lowest"
     )
     parser.add_argument(
+        "--budget", metavar="SIZE", help="keep every model.fit within this memory, such as 4GB"
+    )
+    parser.add_argument(
         "--no-logs", action="store_true", help="keep memory figures out of Keras's logs"
     )
     parser.add_argument(
@@ -47,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None:
         _require_writable(args.json)
     limit_bytes = parse_size(args.limit) if args.limit is not None else None
+    if args.budget is not None:
+        parse_size(args.budget)  # an error now, before the script runs
     prefix = ["-m"] if args.is_module else []
     run_folder = open_run(args.target, args.out)
     ended = supervise([*prefix, args.target, *args.arguments], run_folder, limit_bytes, args)

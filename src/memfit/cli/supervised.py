@@ -44,6 +44,7 @@ def supervise(
         command,
         run,
         adds_logs=not args.no_logs,
+        budget=args.budget,
         limit_bytes=limit_bytes,
         reads_proportional=args.pss,
     )

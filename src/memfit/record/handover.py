@@ -9,6 +9,7 @@ from typing import Self
 _RUN = "MEMFIT_RUN"
 _SUPERVISOR = "MEMFIT_SUPERVISOR"
 _LOGS = "MEMFIT_LOGS"
+_BUDGET = "MEMFIT_BUDGET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,13 @@ class Handover:
         run: Folder of the run.
         supervisor_pid: The supervisor's process.
         adds_logs: Whether memory figures go into Keras's logs.
+        budget: What every `fit` may take, such as `"4GB"`; `None` if nobody asked for one.
     """
 
     run: Path
     supervisor_pid: int
     adds_logs: bool = True
+    budget: str | None = None
 
     def to_environment(self) -> dict[str, str]:
         """Returns the environment variables that carry it."""
@@ -31,6 +34,7 @@ class Handover:
             _RUN: str(self.run.resolve()),
             _SUPERVISOR: str(self.supervisor_pid),
             _LOGS: "1" if self.adds_logs else "0",
+            **({_BUDGET: self.budget} if self.budget is not None else {}),
         }
 
     @classmethod
@@ -42,4 +46,5 @@ class Handover:
             run=Path(environment[_RUN]),
             supervisor_pid=int(environment[_SUPERVISOR]),
             adds_logs=environment[_LOGS] == "1",
+            budget=environment.get(_BUDGET),
         )
