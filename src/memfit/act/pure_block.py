@@ -43,8 +43,10 @@ class GraphPart:
 
         for node in self.nodes:
             args, kwargs = node.arguments.fill_in(tensors)
-            results = keras.tree.flatten(caller(node.operation)(*args, **kwargs))
-            for symbol, tensor in zip(node.outputs, results, strict=False):
+            result = caller(node.operation)(*args, **kwargs)
+            # On torch, `tree` leaves garbage that holds the tensors until it is collected.
+            results = keras.tree.flatten(result) if len(node.outputs) > 1 else _single(result)
+            for symbol, tensor in zip(node.outputs, results, strict=True):
                 tensors[id(symbol)] = tensor
 
     def run_recomputed(self, tensors: dict[int, Any], caller: Caller) -> None:
@@ -160,6 +162,10 @@ def _forget_losses(layers: Sequence[Any], losses: Sequence[Any]) -> list[Any]:
             one._loss_ids.discard(id(loss))
         owners.append(adding[0])
     return owners
+
+
+def _single(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, list | tuple) else [result]
 
 
 def _keras_state() -> Any:

@@ -97,7 +97,7 @@ def _kept_outputs(layer: Any) -> float:
 def _count_products(node: Any, batch_size: int, elements: int) -> int:
     """Returns the multiplications of a layer with its kernels: each position times each weight."""
     layer = node.operation
-    kernels = [
+    kernels: list[int] = [
         math.prod(one.shape)
         for one in getattr(layer, "trainable_weights", ())
         if len(one.shape) > 1
@@ -107,8 +107,8 @@ def _count_products(node: Any, batch_size: int, elements: int) -> int:
     channels = getattr(layer, "units", None) or getattr(layer, "filters", None)
     if isinstance(channels, int) and len(kernels) == 1:
         return elements // channels * kernels[0]
-    read = [count_elements(one.shape[:-1], batch_size) for one in node.input_tensors[:1]]
-    return sum(read) * sum(kernels)
+    positions = sum(count_elements(one.shape[:-1], batch_size) for one in node.input_tensors[:1])
+    return positions * sum(kernels)
 
 
 def _estimate_attention(node: Any, batch_size: int, out_bytes: int) -> LayerWork:
@@ -117,8 +117,9 @@ def _estimate_attention(node: Any, batch_size: int, out_bytes: int) -> LayerWork
     tokens = count_elements(query.shape[:-1], batch_size)
     read = count_elements(others[0].shape[:-1], batch_size)
     length = max(1, read // batch_size)
-    heads = getattr(layer, "num_heads", None) or getattr(layer, "num_query_heads", 1)
-    width = heads * (getattr(layer, "key_dim", None) or getattr(layer, "head_dim", 1))
+    heads: int = getattr(layer, "num_heads", None) or layer.num_query_heads
+    head_width: int = getattr(layer, "key_dim", None) or layer.head_dim
+    width = heads * head_width
     item_bytes = out_bytes / max(1, sum(count_elements(t.shape, batch_size) for t in node.outputs))
     scores = tokens * length * heads
     kept = 3 * tokens * width + 2 * read * width + 2 * scores

@@ -53,45 +53,78 @@ def can_repeat(layer: Any) -> bool:
 def _gradients_of_second_run(
     run: Any, tensors: Sequence[Any], upstream: Sequence[Any], variables: Sequence[Any]
 ) -> list[Any]:
-    """Returns the gradients by `tensors` and `variables`, `None` where there are none."""
+    """Returns the gradients by `tensors` and `variables`, `None` where there are none.
+
+    The second run waits for `upstream`. Else TensorFlow would see the same work twice, do it once
+    and keep everything. XLA does not look at control dependencies: there it is a barrier, and on
+    the CPU, where XLA removes barriers before it orders the work, a condition.
+    """
+    import tensorflow as tf
+    from tensorflow.compiler.tf2xla.python import xla
+    from tensorflow.python.ops import control_flow_util
+
+    arrived = [None if one is None else tf.convert_to_tensor(one) for one in upstream]
+    there = [one for one in arrived if one is not None]
+    if tf.executing_eagerly() or not there:
+        return _differentiate(run, [tf.identity(one) for one in tensors], arrived, variables)
+    if not control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
+        with tf.control_dependencies(there):
+            again = [tf.identity(one) for one in tensors]
+        return _differentiate(run, again, arrived, variables)
+    if tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("TPU"):
+        again = xla.optimization_barrier(*tensors, *there)[: len(tensors)]
+        return _differentiate(run, again, arrived, variables)
+    return _differentiate_once_there(run, tensors, arrived, variables)
+
+
+def _differentiate_once_there(
+    run: Any, tensors: Sequence[Any], upstream: Sequence[Any], variables: Sequence[Any]
+) -> list[Any]:
+    """Returns the gradients from inside a condition that only a gradient that arrived can tell."""
     import tensorflow as tf
 
-    arrived = [tf.convert_to_tensor(one) for one in upstream if one is not None]
-    again = _held_back(tensors, arrived)
+    sources = [*tensors, *variables]
+    with_gradient: list[int] = []
+
+    def again() -> list[Any]:
+        copies = [tf.identity(one) for one in tensors]
+        gradients = _differentiate(run, copies, upstream, variables)
+        with_gradient[:] = [at for at, one in enumerate(gradients) if one is not None]
+        return [gradients[at] for at in with_gradient]
+
+    def never() -> list[Any]:
+        return [tf.zeros_like(sources[at]) for at in with_gradient]
+
+    moving = [one for one in upstream if one is not None and _has_gradient(one)]
+    first = tf.reshape(moving[0], [-1])[0]
+    found = iter(tf.cond(tf.equal(first, first) | tf.not_equal(first, first), again, never))
+    return [next(found) if at in set(with_gradient) else None for at in range(len(sources))]
+
+
+def _differentiate(
+    run: Any, tensors: Sequence[Any], upstream: Sequence[Any], variables: Sequence[Any]
+) -> list[Any]:
+    """Runs again, recorded, and returns the gradients by `tensors` and `variables`."""
+    import tensorflow as tf
+
+    moving = [at for at, one in enumerate(tensors) if _has_gradient(one)]
     with tf.GradientTape() as tape:
-        watched = [one for one in again if one.dtype.is_floating or one.dtype.is_complex]
-        tape.watch(watched)
-        made = run(again)
+        tape.watch([tensors[at] for at in moving])
+        made = run(tensors)
     pairs = [
         (one, gradient)
         for one, gradient in zip(made, upstream, strict=True)
-        if gradient is not None and (one.dtype.is_floating or one.dtype.is_complex)
+        if gradient is not None and _has_gradient(one)
     ]
     gradients = tape.gradient(
         [one for one, _ in pairs],
-        [*watched, *variables],
+        [*(tensors[at] for at in moving), *variables],
         output_gradients=[gradient for _, gradient in pairs],
     )
     dense = [None if one is None else tf.convert_to_tensor(one) for one in gradients]
-    by_tensor = {one.ref(): gradient for one, gradient in zip(watched, dense, strict=False)}
-    return [*(by_tensor.get(one.ref()) for one in again), *dense[len(watched) :]]
+    by_place = dict(zip(moving, dense, strict=False))
+    return [*(by_place.get(at) for at in range(len(tensors))), *dense[len(moving) :]]
 
 
-def _held_back(tensors: Sequence[Any], upstream: Sequence[Any]) -> list[Any]:
-    """Returns `tensors`, but not before `upstream` is there.
-
-    Else TensorFlow would see the same work twice, do it once and keep everything. XLA does not
-    look at control dependencies, so there it is a barrier.
-    """
-    import tensorflow as tf
-    from tensorflow.python.ops import control_flow_util
-
-    if tf.executing_eagerly():
-        return [tf.identity(one) for one in tensors]
-    if control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
-        from tensorflow.compiler.tf2xla.python import xla
-
-        together = xla.optimization_barrier(*tensors, *upstream)
-        return list(together[: len(tensors)])
-    with tf.control_dependencies(upstream):
-        return [tf.identity(one) for one in tensors]
+def _has_gradient(tensor: Any) -> bool:
+    return bool(tensor.dtype.is_floating or tensor.dtype.is_complex)

@@ -1,0 +1,39 @@
+"""Recomputation changes the memory and nothing else, on every backend."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BACKENDS, QUIET, SCRIPTS
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_recomputed_model_learns_the_same(backend, tmp_path):
+    """The checks and what they compare are in `tests/scripts/recomputed.py`."""
+    done = run(backend, tmp_path / "model.keras")
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.endswith("good\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_peak_of_a_recomputed_model_is_lower(backend):
+    peaks = [run(backend, "peak", way).stdout.split()[-1] for way in ("kept", "recomputed")]
+
+    kept_bytes, recomputed_bytes = map(int, peaks)
+    assert recomputed_bytes < 0.75 * kept_bytes
+
+
+def run(backend, *arguments):
+    # What malloc frees goes back at once, so that the peak is what was in use together.
+    environment = {"KERAS_BACKEND": backend, "MALLOC_MMAP_THRESHOLD_": "65536"}
+    return subprocess.run(
+        [sys.executable, str(SCRIPTS / "recomputed.py"), *map(str, arguments)],
+        env={**os.environ, **QUIET, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
