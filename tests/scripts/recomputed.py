@@ -9,6 +9,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+from keras.src.random.seed_generator import global_seed_generator
 
 import memfit
 from memfit.act.recompute import recompute
@@ -18,7 +19,6 @@ L = keras.layers
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(48, 16)).astype("float32")
 Y = X[:, :1] * 2
-SHARED = keras.src.random.seed_generator.global_seed_generator().state  # of random operations
 TOKENS = RANDOM.integers(0, 9, size=(48, 6))
 
 
@@ -105,8 +105,9 @@ def built(build):
 def trained(model, x, batches):
     """Trains on some batches; returns the loss and all variables."""
     count = 16 * batches
-    keras.utils.set_random_seed(5)  # on torch, Dropout without a seed takes torch's own numbers
-    SHARED.assign([7, 0])
+    if BACKEND == "torch":  # Dropout without a seed takes torch's own numbers
+        keras.utils.set_random_seed(5)
+    global_seed_generator().state.assign([7, 0])
     y = [Y[:count]] * len(model.outputs) if len(model.outputs) > 1 else Y[:count]
     history = model.fit(x[:count], y, batch_size=16, shuffle=False, verbose=0)
     return history.history["loss"], [keras.ops.convert_to_numpy(one) for one in model.variables]
@@ -148,6 +149,8 @@ def check_values():
 
 
 def check_random_without_seed():
+    """Each draws from the one state that all share, and moves it once."""
+
     def build():
         layers = []
         for _ in range(4):
@@ -179,7 +182,7 @@ def check_loop():
     model = built(residual)
     recompute(model, batch_size=4)
     for one, again in zip(gradients(built(residual)), gradients(model), strict=True):
-        np.testing.assert_allclose(again, one, atol=1e-6 * max(1, np.abs(one).max()))
+        np.testing.assert_allclose(again, one, atol=1e-5 * max(1, np.abs(one).max()))
 
 
 def check_around(path):

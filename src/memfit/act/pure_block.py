@@ -6,6 +6,7 @@ starts from the same state, so it has the same Dropout masks and moves no statis
 
 import contextlib
 import copy
+import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,9 +66,9 @@ class GraphPart:
         layers = self.layers
         trainable = {id(one): one for layer in layers for one in layer.trainable_variables}
         state = {id(one): one for layer in layers for one in layer.non_trainable_variables}
-        generator = getattr(_keras_state(), "global_seed_generator", None)
-        if generator is not None:  # of random operations without a seed of their own
-            state[id(generator.state)] = generator.state
+        if get_recomputing().SHARES_SEED:
+            seed = _shared_seed()
+            state[id(seed)] = seed
         return list(trainable.values()), [one for key, one in state.items() if key not in trainable]
 
 
@@ -162,6 +163,20 @@ def _forget_losses(layers: Sequence[Any], losses: Sequence[Any]) -> list[Any]:
             one._loss_ids.discard(id(loss))
         owners.append(adding[0])
     return owners
+
+
+def _shared_seed() -> Any:
+    """Returns the state behind random operations that have no seed of their own.
+
+    It must be there before a block first uses it. Making it draws a number of Python's; that is
+    put back, so that a script which never uses it draws the same numbers as before.
+    """
+    from keras.src.random.seed_generator import global_seed_generator
+
+    drawn = random.getstate()
+    generator = global_seed_generator()
+    random.setstate(drawn)
+    return generator.state
 
 
 def _single(result: Any) -> list[Any]:

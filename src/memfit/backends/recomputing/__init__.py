@@ -27,7 +27,14 @@ PureBlock = Callable[[Sequence[Any] | None, Sequence[Any], Sequence[Any]], Block
 
 
 class Recomputing(Protocol):
-    """What recomputation needs of a framework. Modules of this package have this shape."""
+    """What recomputation needs of a framework. Modules of this package have this shape.
+
+    Attributes:
+        SHARES_SEED: Whether random operations without a seed of their own work in training. Keras
+            refuses them on JAX.
+    """
+
+    SHARES_SEED: bool
 
     def run_recomputed(
         self,

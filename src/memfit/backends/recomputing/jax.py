@@ -9,6 +9,8 @@ from typing import Any
 
 from memfit.backends.recomputing import BlockResult, PureBlock
 
+SHARES_SEED = False
+
 
 def run_recomputed(
     block: PureBlock, trainable: Sequence[Any], state: Sequence[Any], inputs: Sequence[Any]

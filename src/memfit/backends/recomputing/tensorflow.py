@@ -8,6 +8,8 @@ from typing import Any
 
 from memfit.backends.recomputing import BlockResult, PureBlock
 
+SHARES_SEED = True
+
 
 def run_recomputed(
     block: PureBlock, trainable: Sequence[Any], state: Sequence[Any], inputs: Sequence[Any]
