@@ -4,16 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from memfit.act.change import Change
+from memfit.act.graph_parts import read_pieces, split_graph
 from memfit.act.pure_block import GraphPart
-from memfit.backends.recomputing import get_recomputing
 from memfit.errors import UsageError
-from memfit.measure.layer_work import (
-    estimate_work,
-    inner_graph,
-    ordered_nodes,
-    tensor_bytes,
-)
-from memfit.plan.blocks import Cut, Output, Piece, cut_into_blocks
+from memfit.measure.layer_work import inner_graph, ordered_nodes
+from memfit.plan.blocks import Cut, cut_into_blocks
 from memfit.plan.recompute import Choice, choose_all, choose_blocks, peak_bytes
 from memfit.units import format_size
 
@@ -50,13 +45,13 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
     if bytes_to_save is not None:
         _check_positive("bytes_to_save", bytes_to_save)
     nodes = ordered_nodes(graph)
-    cuts = cut_into_blocks(_read_pieces(graph, nodes, batch_size))
+    cuts = cut_into_blocks(read_pieces(graph, nodes, batch_size))
     blocks = [cut.block for cut in cuts]
     choice = choose_all(blocks) if bytes_to_save is None else choose_blocks(blocks, bytes_to_save)
     if not choice.is_enough or choice.saved_bytes <= 0:
         raise UsageError(_too_little(model, choice, bytes_to_save))
     return _install(
-        model, graph, _split(graph, nodes, cuts, choice), _tell(cuts, choice, batch_size)
+        model, graph, split_graph(graph, nodes, cuts, choice), _tell(cuts, choice, batch_size)
     )
 
 
@@ -97,51 +92,6 @@ def _graph_to_cut(model: Any) -> Any:
 def _check_positive(name: str, value: int) -> None:
     if value <= 0:
         raise UsageError(f"{name} must be above zero. Received: {name}={value!r}.")
-
-
-def _read_pieces(graph: Any, nodes: Sequence[Any], batch_size: int) -> list[Piece]:
-    """Returns the calls of layers with their sizes, and who reads their outputs last."""
-    last_reader = {id(one): at for at, node in enumerate(nodes) for one in node.input_tensors}
-    last_reader |= {id(one): len(nodes) for one in graph.outputs}
-    backend = get_recomputing()
-    pieces, special_until = [], -1
-    for place, node in enumerate(nodes):
-        work = estimate_work(node, batch_size)
-        outputs = [
-            Output(tensor_bytes(one, batch_size), last_reader.get(id(one), place))
-            for one in node.outputs
-        ]
-        for one, output in zip(node.outputs, outputs, strict=True):
-            if getattr(one, "sparse", False) or getattr(one, "ragged", False):
-                special_until = max(special_until, output.last_reader)
-        pieces.append(
-            Piece(
-                node.operation.name,
-                max(work.kept_bytes, 0),
-                tuple(outputs),
-                work.operations,
-                can_repeat=backend.can_repeat(node.operation),
-                can_end_block=place >= special_until,
-            )
-        )
-    return pieces
-
-
-def _split(
-    graph: Any, nodes: Sequence[Any], cuts: Sequence[Cut], choice: Choice
-) -> list[tuple[GraphPart, bool]]:
-    """Returns the parts of the graph in order, each with whether it is recomputed."""
-    kept = {id(one) for one in graph.outputs}
-    parts: list[tuple[GraphPart, bool]] = []
-    for place, cut in reversed(list(enumerate(cuts))):
-        inside = tuple(nodes[cut.first : cut.end])
-        made = {id(one): one for node in inside for one in node.outputs}
-        read = {id(one): one for node in inside for one in node.input_tensors}
-        outputs = tuple(one for key, one in made.items() if key in kept)
-        inputs = tuple(one for key, one in read.items() if key not in made)
-        parts.append((GraphPart(inside, inputs, outputs), place in choice.chosen))
-        kept |= set(read)
-    return parts[::-1]
 
 
 def _install(model: Any, graph: Any, parts: Sequence[tuple[GraphPart, bool]], text: str) -> Change:

@@ -34,7 +34,6 @@ class Piece:
         outputs: The tensors that it makes.
         cost: Its forward work, in operations.
         can_repeat: Whether a second run of it gives the same and changes nothing.
-        can_end_block: Whether a block may end after it.
     """
 
     name: str
@@ -42,7 +41,6 @@ class Piece:
     outputs: tuple[Output, ...]
     cost: int
     can_repeat: bool = True
-    can_end_block: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +81,17 @@ def _rank(cuts: tuple[Cut, ...]) -> tuple[int, int]:
 
 
 def _cut(pieces: Sequence[Piece], most_bytes: int) -> tuple[Cut, ...]:
-    """Returns blocks of at most `most_bytes`, unless one cannot be shorter, that keep the least."""
-    best: list[tuple[int, int, int] | None] = [(0, 0, 0)]  # kept bytes, blocks, first of the last
-    best += [None] * len(pieces)
+    """Returns blocks of at most `most_bytes`, unless a piece has more, that keep the least."""
+    # The best way to each place: kept bytes, blocks, and where the last of them begins.
+    best: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
     for first in range(len(pieces)):
-        before = best[first]
-        if before is None:
-            continue
+        kept_bytes, count, _ = best[first]
         for end, block in _blocks_from(pieces, first, most_bytes):
-            way = (before[0] + block.boundary_bytes, before[1] + 1, first)
-            now = best[end]
-            if now is None or way[:2] < now[:2]:
-                best[end] = way
+            way = (kept_bytes + block.boundary_bytes, count + 1, first)
+            best[end] = min(best.get(end, way), way)
     ends = [len(pieces)]
     while ends[-1]:
-        way_here = best[ends[-1]]
-        ends.append(way_here[2] if way_here else 0)
+        ends.append(best[ends[-1]][2])
     return tuple(
         Cut(first, end, next(block for at, block in _blocks_from(pieces, first, None) if at == end))
         for first, end in itertools.pairwise(reversed(ends))
@@ -108,21 +101,19 @@ def _cut(pieces: Sequence[Piece], most_bytes: int) -> tuple[Cut, ...]:
 def _blocks_from(
     pieces: Sequence[Piece], first: int, most_bytes: int | None
 ) -> Iterator[tuple[int, Block]]:
-    """Yields each block that begins at `first`, with its end; at least one."""
+    """Yields each block that begins at `first`, with its end; at least the shortest."""
     activation_bytes = cost = 0
-    can_repeat, found = True, False
+    can_repeat = True
     read_later: list[Output] = []
     for place in range(first, len(pieces)):
         piece = pieces[place]
         activation_bytes += piece.activation_bytes
         cost += piece.cost
         can_repeat = can_repeat and piece.can_repeat
-        if found and most_bytes is not None and activation_bytes > most_bytes:
+        if place > first and most_bytes is not None and activation_bytes > most_bytes:
             return
         read_later = [one for one in (*read_later, *piece.outputs) if one.last_reader > place]
-        if piece.can_end_block or place == len(pieces) - 1:
-            found = True
-            kept_bytes = sum(one.size_bytes for one in read_later)
-            boundary_bytes = min(kept_bytes, activation_bytes) if can_repeat else activation_bytes
-            name = piece.name if place == first else f"{pieces[first].name}..{piece.name}"
-            yield place + 1, Block(name, activation_bytes, boundary_bytes, cost)
+        kept_bytes = sum(one.size_bytes for one in read_later)
+        boundary_bytes = min(kept_bytes, activation_bytes) if can_repeat else activation_bytes
+        name = piece.name if place == first else f"{pieces[first].name}..{piece.name}"
+        yield place + 1, Block(name, activation_bytes, boundary_bytes, cost)

@@ -30,7 +30,6 @@ def piece_lists(draw):
             (Output(draw(st.integers(0, 50)), draw(st.integers(at, count))),),
             draw(st.integers(0, 9)),
             can_repeat=draw(st.booleans()),
-            can_end_block=draw(st.booleans()),
         )
         for at in range(count)
     ]
@@ -99,14 +98,13 @@ def test_two_hundred_different_blocks_are_chosen_in_a_moment():
 
 
 @given(piece_lists())
-def test_blocks_hold_every_piece_once_and_end_where_they_may(pieces):
+def test_blocks_hold_every_piece_once(pieces):
     cuts = cut_into_blocks(pieces)
 
     assert [cuts[0].first, *(cut.end for cut in cuts)] == [
         *(cut.first for cut in cuts),
         len(pieces),
     ]
-    assert all(pieces[cut.end - 1].can_end_block for cut in cuts[:-1])
     for cut in cuts:
         inside = pieces[cut.first : cut.end]
         assert cut.block.activation_bytes == sum(one.activation_bytes for one in inside)
