@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,8 @@ from conftest import BACKENDS, QUIET
 WITHIN = sorted((Path(__file__).parents[1] / "within").glob("*_test.py"))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("path", WITHIN, ids=lambda path: path.stem)
-def test_within(path, backend):
-    done = subprocess.run(
+def run(path, backend):
+    return subprocess.run(
         # Frameworks give warnings of their own.
         [
             sys.executable,
@@ -31,8 +30,25 @@ def test_within(path, backend):
         env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=900,
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def begun():
+    """All of them, two at a time as CI has two cores."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {
+            (path, backend): pool.submit(run, path, backend)
+            for path in WITHIN
+            for backend in BACKENDS
+        }
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("path", WITHIN, ids=lambda path: path.stem)
+def test_within(path, backend, begun):
+    done = begun[path, backend].result()
 
     assert done.returncode == 0, done.stdout[-6000:]

@@ -9,7 +9,7 @@ from memfit.act.change import Change
 from memfit.act.pieces import adds_up, check_model, explain_batchnorm, find_batchnorm, install
 from memfit.act.pieces import moving_statistics as find_moving
 from memfit.act.precision import reduce_precision
-from memfit.act.probing import Prober
+from memfit.act.probing import Measured, Prober
 from memfit.act.recompute import recompute
 from memfit.act.remembered import Memory
 from memfit.act.snapshot import Snapshot
@@ -130,7 +130,7 @@ class _Chooser:
                 return plan
             pieces, change = self._install()
         if size is not None:
-            plan = self._verify_pieces(pieces, size)
+            plan = self._verified(measured, size) or self._verify_pieces(pieces, size)
             if plan is not None:
                 self._changes.callback(change.undo)
                 return plan
@@ -204,6 +204,13 @@ class _Chooser:
             collects=not adds_up(self._model),
         )
         return pieces, install(self._model, pieces)
+
+    def _verified(self, measured: Measured, size: int) -> Plan | None:
+        """The plan if the last trial was a whole batch of this size."""
+        last = measured.trials[-1]
+        if last.size != size or size not in measured.seconds:
+            return None
+        return self._plan(size, last, measured.seconds[size])
 
     def _verify_pieces(self, pieces: Pieces, size: int) -> Plan | None:
         """The whole batch in pieces of this size, or somewhat smaller ones."""

@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memfit.act.choosing import Terms, choose
@@ -76,7 +76,7 @@ def fit_within(
     """Calls `original`, a model's `fit`, within a budget."""
     if _is_fitting.get():
         raise UsageError(
-            "memfit.fit was called inside memfit.fit, so one budget would count for two trainings. "
+            "memfit.fit was called inside another, so one budget would count for two trainings. "
             "Call model.fit there: it counts within the outer budget."
         )
     token = _is_fitting.set(True)
@@ -135,14 +135,49 @@ def _prepare(
     _check_compiled(model)
     _check_budget(terms.budget_bytes)
     batch, arguments = find_first_batch(arguments, terms.batch_size)
+    was_built = _is_built(model)
     model._symbolic_build(data_batch=take(batch, 1))
     room = _measure_room(arguments, batch, terms.budget_bytes)
     # Under `memfit run`, `fit` is recorded; trials are not to be.
     prober = Prober(inspect.unwrap(original), model, batch)
     plan = choose(prober, room, terms, changes)
+    if not was_built:
+        changes.enter_context(_looking_once(model))
     if arguments.get("verbose") not in (0, "0"):
         _say(str(plan))
     return arguments
+
+
+def _is_built(model: Any) -> bool:
+    """Whether Keras would begin `fit` without a look at the data."""
+    parts = (model._compile_loss, model._compile_metrics)
+    return all(layer.built for layer in model._flatten_layers()) and all(
+        part is None or part.built for part in parts
+    )
+
+
+@contextlib.contextmanager
+def _looking_once(model: Any) -> Iterator[None]:
+    """Lets `fit` take a first look at its data, as it does with a model that is not built.
+
+    That look draws from the numbers that shuffle: without it the order would be another.
+    """
+    build = model._symbolic_build
+
+    def look_and_build(iterator: Any = None, data_batch: Any = None) -> None:
+        model.__dict__.pop("_symbolic_build", None)
+        if iterator is not None:
+            for _, _, data in iterator:
+                if not isinstance(data, list | tuple):
+                    next(data)
+                break
+        build(iterator=iterator, data_batch=data_batch)
+
+    model.__dict__["_symbolic_build"] = look_and_build
+    try:
+        yield
+    finally:
+        model.__dict__.pop("_symbolic_build", None)
 
 
 def _train(

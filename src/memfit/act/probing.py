@@ -12,8 +12,8 @@ from memfit.measure.allocator import trim
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.pieces import Trial, next_size
 
-# Two pieces and one sample: gradients are added up, and the last piece is short.
-_PIECES_TRIED = 2
+# A whole batch that takes longer is tried only in the end; before that, two pieces and a sample.
+_LONG_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Measured:
 
     Attributes:
         trials: Each size and its peak, the first without a step.
-        seconds: How long a step of each size took.
+        seconds: How long a whole batch took, by size, where one was tried.
     """
 
     trials: tuple[Trial, ...]
@@ -57,14 +57,19 @@ class Prober:
         """
         trials = [Trial(0, read_tree_bytes())]
         seconds: dict[int, float] = {}
+        sample_s = _LONG_S
         while (size := next_size(trials, self.batch_size, budget_bytes)) is not None:
             number = size
             if resize is not None:
                 resize(size)
-                number = min(self.batch_size, _PIECES_TRIED * size + 1)
-            trial, seconds[size] = self.try_step(size, number)
+                is_short = sample_s * self.batch_size < _LONG_S
+                number = self.batch_size if is_short else min(self.batch_size, 2 * size + 1)
+            trial, taken_s = self.try_step(size, number)
             rest_bytes = (self.batch_size - number) * self._sample_bytes
             trials.append(replace(trial, peak_bytes=trial.peak_bytes + rest_bytes))
+            sample_s = taken_s / number
+            if number == self.batch_size:
+                seconds[size] = taken_s
         return Measured(tuple(trials), seconds)
 
     def try_step(self, size: int, num_samples: int | None = None) -> tuple[Trial, float]:

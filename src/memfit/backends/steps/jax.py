@@ -48,6 +48,14 @@ def _fresh(model: Any, pieces: Pieces, name: str) -> Any:
     return step
 
 
+def get_random_state() -> None:
+    """Keras keeps what it draws from in variables of the model."""
+
+
+def set_random_state(state: None) -> None:
+    """There is nothing to put back."""
+
+
 class _Loop:
     """The pieces of a batch, one after another."""
 

@@ -35,6 +35,14 @@ def make_test_step(model: Any, pieces: Pieces) -> Any:
     return _Loop(model, pieces, is_training=False).run
 
 
+def get_random_state() -> None:
+    """Keras keeps what it draws from in variables of the model."""
+
+
+def set_random_state(state: None) -> None:
+    """There is nothing to put back."""
+
+
 class _Loop:
     """The pieces of a batch, one after another."""
 

@@ -19,6 +19,19 @@ def make_test_step(model: Any, pieces: Pieces) -> Any:
     return _Loop(pieces, is_training=False).test_step
 
 
+def get_random_state() -> Any:
+    """Returns what Keras's Dropout draws from on torch, on the CPU and on each GPU."""
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return torch.get_rng_state(), gpus
+
+
+def set_random_state(state: Any) -> None:
+    """Puts a random state back."""
+    torch.set_rng_state(state[0])
+    if state[1]:
+        torch.cuda.set_rng_state_all(state[1])
+
+
 class _Loop:
     """The pieces of a batch, one after another."""
 

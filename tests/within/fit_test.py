@@ -1,0 +1,198 @@
+"""Training within a budget. Run by tests/conformance/test_within.py, once for each backend."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import memfit
+from memfit.errors import BudgetError, InvalidSizeError, UsageError
+from memfit.measure.peak import Peak, read_tree_bytes
+from memfit.units import parse_size
+
+RNG = np.random.default_rng(0)
+MB = 1_000_000
+# Less than a whole batch needs, more than a compiler does.
+ROOM_MB, BATCH_SIZE = {
+    "tensorflow": (220, 4096),
+    "jax": (330, 8192),
+    "torch": (90, 4096),
+}[keras.backend.backend()]
+# The memory of a step is mostly that of its samples.
+X = RNG.standard_normal((8192, 64), dtype="float32")
+Y = RNG.standard_normal((8192, 1), dtype="float32")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def deep(blocks=8):
+    keras.utils.set_random_seed(1)
+    inputs = keras.Input((64,))
+    hidden = inputs
+    for _ in range(blocks):
+        hidden = layers.LayerNormalization()(layers.Dense(256, "gelu")(hidden))
+    model = keras.Model(inputs, layers.Dense(1)(hidden))
+    model.compile(keras.optimizers.SGD(0.01), "mse", metrics=["mae"])
+    return model
+
+
+def small():
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((64,)), layers.Dropout(0.5), layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(), "mse")
+    return model
+
+
+def budget_of(extra_mb):
+    return f"{read_tree_bytes() // MB + extra_mb}MB"
+
+
+def test_a_training_that_does_not_fit_is_cut_and_ends_the_same(tmp_path, capsys):
+    model = deep()
+    before = model.get_weights()
+    budget = budget_of(ROOM_MB)
+    with Peak() as peak:
+        history = memfit.fit(
+            model, X, Y, batch_size=BATCH_SIZE, epochs=1, shuffle=False, budget=budget
+        )
+    weights, peak_bytes = model.get_weights(), peak.read()
+
+    assert peak_bytes <= parse_size(budget)
+    printed = capsys.readouterr().err
+    assert "pieces of" in printed
+    assert "whole batches would need about" in printed
+    assert "train_step" not in model.__dict__
+    (size,) = json.loads((tmp_path / "memfit" / "pieces.json").read_text()).values()
+    assert f"pieces of {size}:" in printed
+
+    model.set_weights(before)
+    model.compile(keras.optimizers.SGD(0.01), "mse", metrics=["mae"])
+    plain = model.fit(X, Y, BATCH_SIZE, shuffle=False, verbose=0)
+    assert history.history["loss"] == pytest.approx(plain.history["loss"], rel=1e-5)
+    assert history.history["mae"] == pytest.approx(plain.history["mae"], rel=1e-5)
+    for one, other in zip(weights, model.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_training_that_fits_is_not_changed_at_all():
+    plain = small()
+    plain.fit(X[:640], Y[:640], batch_size=64, epochs=2, verbose=0)
+
+    model = small()
+    memfit.fit(model, X[:640], Y[:640], 64, epochs=2, verbose=0, budget=budget_of(2000))
+
+    for one, other in zip(model.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_budget_above_the_machine_is_told_and_works(capsys):
+    memfit.fit(small(), X[:64], Y[:64], batch_size=32, budget="900TB")
+
+    assert "more than there is" in capsys.readouterr().err
+
+
+def test_a_budget_that_cannot_be_kept_says_what_would_do():
+    model = deep()
+    before = model.get_weights()
+
+    with pytest.raises(BudgetError, match=r"one sample at a time needs about .* in all"):
+        memfit.fit(model, X, Y, batch_size=4096, budget=budget_of(12))
+
+    assert "train_step" not in model.__dict__
+    for one, other in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_generator_loses_no_batch():
+    seen = []
+
+    class Seen(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            seen.append(batch)
+
+    def batches():
+        for begin in range(0, 320, 64):
+            yield X[begin : begin + 64], Y[begin : begin + 64]
+
+    memfit.fit(small(), batches(), callbacks=[Seen()], verbose=0, budget=budget_of(2000))
+
+    assert len(seen) == 5
+
+
+def test_a_generator_whose_batches_grow_is_refused():
+    def batches():
+        yield X[:32], Y[:32]
+        yield X[:64], Y[:64]
+
+    with pytest.raises(Exception, match="batch of 64 samples; the first had 32"):
+        memfit.fit(small(), batches(), verbose=0, budget=budget_of(2000))
+
+
+def test_the_batches_of_a_dataset_are_found_without_a_look_into_it():
+    class Data(keras.utils.PyDataset):
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            return X[:48], Y[:48]
+
+    history = memfit.fit(small(), Data(), verbose=0, budget=budget_of(2000))
+
+    assert len(history.history["loss"]) == 1
+
+
+def not_compiled():
+    return keras.Sequential([keras.Input((64,)), layers.Dense(1)])
+
+
+@pytest.mark.parametrize(
+    ("budget", "error"),
+    [
+        ("1MB", BudgetError),
+        ("0GB", InvalidSizeError),
+        ("-1GB", InvalidSizeError),
+        ("much", InvalidSizeError),
+        (4_000_000_000, UsageError),
+    ],
+)
+def test_a_budget_that_makes_no_sense_is_refused(budget, error):
+    with pytest.raises(error):
+        memfit.fit(small(), X, Y, batch_size=32, budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "batch_size is missing"),
+        ({"batch_size": 0}, "1 or more"),
+        ({"batch_size": 32, "allow": ("anything",)}, "allow must be"),
+        ({"batch_size": 32, "batchnorm": "some"}, "batchnorm must be"),
+    ],
+    ids=str,
+)
+def test_arguments_that_make_no_sense_are_refused(arguments, message):
+    with pytest.raises(UsageError, match=message):
+        memfit.fit(small(), X, Y, budget="100GB", **arguments)
+
+
+def test_a_model_that_is_not_compiled_is_refused():
+    with pytest.raises(UsageError, match="not compiled"):
+        memfit.fit(not_compiled(), X, Y, batch_size=32, budget="100GB")
+
+
+def test_a_fit_inside_a_fit_is_refused():
+    class Nested(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            memfit.fit(small(), X, Y, batch_size=32, budget="100GB")
+
+    with pytest.raises(UsageError, match="inside another"):
+        memfit.fit(
+            small(), X[:64], Y[:64], batch_size=32, callbacks=[Nested()], verbose=0, budget="100GB"
+        )
+
+    memfit.fit(small(), X[:64], Y[:64], batch_size=32, verbose=0, budget="100GB")
