@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,9 @@ import pytest
 from memfit.record.reader import read_run
 
 SCRIPTS = Path(__file__).parent / "scripts"
+# Where control groups are.
+V1 = Path("/sys/fs/cgroup/memory")
+V2 = Path("/sys/fs/cgroup")
 BACKENDS = ("tensorflow", "jax", "torch")
 # One thread each: two cores shared by several tests make OpenMP spin.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
@@ -91,3 +95,23 @@ def tour(request, tmp_path_factory):
     ran = memfit.run(SCRIPTS / "tour.py", 3_000_000, 10, backend=request.param)
     assert ran.code == 0, ran.stderr
     return request.param, ran
+
+
+@pytest.fixture
+def limited_group(request):
+    """A real control group that allows 120 MB, or what the test asks for; removed afterwards."""
+    limit_bytes = getattr(request, "param", 120_000_000)
+    is_version_1 = (V1 / "memory.limit_in_bytes").exists()
+    folder = (V1 if is_version_1 else V2) / f"memfit-test-{uuid.uuid4().hex[:8]}"
+    try:
+        folder.mkdir()
+        limit = "memory.limit_in_bytes" if is_version_1 else "memory.max"
+        (folder / limit).write_text(str(limit_bytes))
+        if not is_version_1 and (folder / "memory.swap.max").exists():
+            (folder / "memory.swap.max").write_text("0")
+    except OSError as error:
+        if folder.exists():
+            folder.rmdir()
+        pytest.skip(f"no control group can be made here: {error}")
+    yield folder
+    folder.rmdir()

@@ -4,16 +4,11 @@ import os
 import signal
 import subprocess
 import time
-import uuid
-from pathlib import Path
 
 import pytest
 
 from memfit.diagnose.diagnosis import diagnose
 from memfit.record.reader import read_run
-
-V1 = Path("/sys/fs/cgroup/memory")
-V2 = Path("/sys/fs/cgroup")
 
 LEAKING = """
 import time
@@ -50,26 +45,6 @@ while True:
     outputs.append(torch.ones(300_000))
     time.sleep(0.02)
 """
-
-
-@pytest.fixture
-def limited_group(request):
-    """A real control group that allows 120 MB, or what the test asks for; removed afterwards."""
-    limit_bytes = getattr(request, "param", 120_000_000)
-    is_version_1 = (V1 / "memory.limit_in_bytes").exists()
-    folder = (V1 if is_version_1 else V2) / f"memfit-test-{uuid.uuid4().hex[:8]}"
-    try:
-        folder.mkdir()
-        limit = "memory.limit_in_bytes" if is_version_1 else "memory.max"
-        (folder / limit).write_text(str(limit_bytes))
-        if not is_version_1 and (folder / "memory.swap.max").exists():
-            (folder / "memory.swap.max").write_text("0")
-    except OSError as error:
-        if folder.exists():
-            folder.rmdir()
-        pytest.skip(f"no control group can be made here: {error}")
-    yield folder
-    folder.rmdir()
 
 
 def test_a_kill_by_the_kernel_is_told_with_size_limit_and_growth(memfit, limited_group):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from memfit.units import format_size
 
 # Threads, buffers and fragments come and go while a training runs.
-_SPARE_SHARE = 0.04
+_SPARE_SHARE = 0.06
 _LEAST_SPARE_BYTES = 8_000_000
 # Batches that are ready before they are needed.
 _QUEUED_BATCHES = 3
@@ -42,8 +42,7 @@ class Room:
     @property
     def hard_bytes(self) -> int:
         """The most that a whole batch, with what earlier trials left behind, may have taken."""
-        queued_bytes = _QUEUED_BATCHES * self.batch_bytes
-        return self.budget_bytes - self.data_bytes - queued_bytes - _LEAST_SPARE_BYTES
+        return self.budget_bytes - self.data_bytes - self.batch_bytes
 
     def smallest_budget(self, peak_bytes: int) -> int:
         """Returns the budget that a step with this peak would need."""

@@ -1,0 +1,94 @@
+"""`memfit run --budget`: a script that knows nothing of memfit stays within its memory."""
+
+import os
+
+import pytest
+
+TRAINING = """
+import os
+import keras, numpy as np
+from keras import layers
+keras.utils.set_random_seed(1)
+hidden = inputs = keras.Input((64,))
+for _ in range(10):
+    hidden = layers.LayerNormalization()(layers.Dense(256, "gelu")(hidden))
+model = keras.Model(inputs, layers.Dense(1)(hidden))
+model.compile("adam", "mse")
+rng = np.random.default_rng(0)
+x, y = rng.random((16384, 64), "float32"), rng.random((16384, 1), "float32")
+model.fit(x, y, batch_size=16384, epochs=2, verbose=2)
+print("trained", len(model.history.epoch))
+"""
+# Frameworks take some 750 MB, a whole batch some 1300 MB more.
+LIMIT_BYTES = 1_400_000_000
+
+
+@pytest.mark.parametrize("limited_group", [LIMIT_BYTES], indirect=True)
+def test_a_training_that_the_kernel_would_kill_goes_to_its_end(memfit, limited_group):
+    def join():
+        (limited_group / "cgroup.procs").write_text(str(os.getpid()))
+
+    cache = {"XDG_CACHE_HOME": str(memfit.cwd)}
+    ran = memfit.run(
+        memfit.script(TRAINING),
+        options=("--budget", "1250MB"),
+        backend="tensorflow",
+        preexec_fn=join,
+        env=cache,
+    )
+
+    assert ran.code == 0, ran.stderr
+    assert "trained 2" in ran.stdout
+    assert "batches of 16384 run in" in ran.stderr
+    peak_bytes = max(one.memory.peak_rss_bytes for one in ran.recording.outside if one.memory)
+    assert peak_bytes <= 1_250_000_000
+
+
+@pytest.mark.parametrize("limited_group", [LIMIT_BYTES], indirect=True)
+def test_without_a_budget_the_kernel_kills_it(memfit, limited_group):
+    def join():
+        (limited_group / "cgroup.procs").write_text(str(os.getpid()))
+
+    ran = memfit.run(memfit.script(TRAINING), backend="tensorflow", preexec_fn=join)
+
+    assert ran.code != 0
+    assert ran.result["findings"][0]["code"] == "killed"
+
+
+def test_a_budget_that_cannot_be_kept_ends_the_script_before_it_trains(memfit):
+    ran = memfit.run(memfit.script(TRAINING), options=("--budget", "200MB"), backend="tensorflow")
+
+    assert ran.code == 1
+    assert "takes" in ran.stderr
+    assert "before training" in ran.stderr
+    assert "Epoch" not in ran.stdout
+
+
+def test_a_fit_that_memfit_cannot_look_into_runs_as_it_is(memfit):
+    script = memfit.script(
+        TRAINING.replace("range(10)", "range(1)").replace(
+            "model.fit(x, y, batch_size=16384, epochs=2, verbose=2)",
+            "class Data:\n"
+            "    def __iter__(self):\n"
+            "        yield x[:32], y[:32]\n"
+            "try:\n"
+            "    model.fit(Data(), verbose=0)\n"
+            "except Exception as error:\n"
+            "    print('keras said', type(error).__name__)\n"
+            "model.fit(x[:64], y[:64], verbose=0)",
+        )
+    )
+
+    ran = memfit.run(script, options=("--budget", "8GB"), backend="tensorflow")
+
+    assert ran.code == 0, ran.stderr
+    assert "keras said" in ran.stdout
+    assert "this fit runs without a budget" in ran.stderr
+
+
+def test_a_size_that_cannot_be_read_is_an_error_before_the_script_runs(memfit):
+    ran = memfit("run", "--budget", "much", memfit.script("print('ran')"))
+
+    assert ran.returncode == 2
+    assert "Cannot read a memory size" in ran.stderr
+    assert "ran" not in ran.stdout
