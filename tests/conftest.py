@@ -1,10 +1,13 @@
 """How tests run memfit: as a person would, in a process of its own."""
 
+import contextlib
+import itertools
 import json
 import os
 import subprocess
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,13 @@ V2 = Path("/sys/fs/cgroup")
 BACKENDS = ("tensorflow", "jax", "torch")
 # One thread each: two cores shared by several tests make OpenMP spin.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+
+
+@contextlib.contextmanager
+def two_at_a_time(run, *choices):
+    """Begins `run` for every combination of the choices, as many at once as CI has cores."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {job: pool.submit(run, *job) for job in itertools.product(*choices)}
 
 
 @dataclass(frozen=True)

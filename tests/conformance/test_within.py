@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, QUIET
+from conftest import BACKENDS, QUIET, two_at_a_time
 
 WITHIN = sorted((Path(__file__).parents[1] / "within").glob("*_test.py"))
 
@@ -37,13 +36,8 @@ def run(path, backend):
 
 @pytest.fixture(scope="module")
 def begun():
-    """All of them, two at a time as CI has two cores."""
-    with ThreadPoolExecutor(2) as pool:
-        yield {
-            (path, backend): pool.submit(run, path, backend)
-            for path in WITHIN
-            for backend in BACKENDS
-        }
+    with two_at_a_time(run, WITHIN, BACKENDS) as all_of_them:
+        yield all_of_them
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

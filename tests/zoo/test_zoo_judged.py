@@ -1,4 +1,4 @@
-"""A third of the zoo under memfit; `make zoo` runs all of it.
+"""A sixth of the zoo under memfit; `make zoo` runs all of it.
 
 Two scripts run at a time, as CI has two cores.
 """
@@ -29,7 +29,7 @@ def test_every_script_runs_under_memfit(verdicts):
 
 
 def test_the_right_cause_comes_first_in_9_of_10(verdicts):
-    """The aim over the whole zoo is 19 of 20; two of this third may be wrong on a busy machine."""
+    """The aim over the whole zoo is 19 of 20; one of this sixth may be wrong on a busy machine."""
     leaking = of("leaking", verdicts)
 
     wrong = [row(told) for told in leaking if not told.is_right]
