@@ -146,6 +146,39 @@ def test_the_batches_of_a_dataset_are_found_without_a_look_into_it():
     assert len(history.history["loss"]) == 1
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a tf.data pipeline")
+def test_a_pipeline_that_shuffles_gives_the_order_that_it_would():
+    import tensorflow as tf
+
+    def data():
+        tf.random.set_seed(5)
+        return tf.data.Dataset.from_tensor_slices((X[:96], Y[:96])).shuffle(96, seed=3).batch(32)
+
+    plain, model = small(), small()
+    plain.fit(data(), epochs=2, verbose=0)
+    memfit.fit(model, data(), epochs=2, verbose=0, budget=budget_of(2000))
+
+    for one, other in zip(model.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="a torch DataLoader")
+def test_a_loader_that_shuffles_gives_the_order_that_it_would():
+    import torch
+
+    def data():
+        torch.manual_seed(5)
+        pairs = torch.utils.data.TensorDataset(torch.tensor(X[:96]), torch.tensor(Y[:96]))
+        return torch.utils.data.DataLoader(pairs, batch_size=32, shuffle=True)
+
+    plain, model = small(), small()
+    plain.fit(data(), epochs=2, verbose=0)
+    memfit.fit(model, data(), epochs=2, verbose=0, budget=budget_of(2000))
+
+    for one, other in zip(model.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def not_compiled():
     return keras.Sequential([keras.Input((64,)), layers.Dense(1)])
 

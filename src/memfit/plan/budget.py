@@ -1,5 +1,6 @@
 """What a budget leaves for a step, and the plan that was made within it."""
 
+import math
 from dataclasses import dataclass
 
 from memfit.units import format_size
@@ -46,9 +47,9 @@ class Room:
 
     def smallest_budget(self, peak_bytes: int) -> int:
         """Returns the budget that a step with this peak would need."""
-        spare = self.data_bytes + _QUEUED_BATCHES * self.batch_bytes
-        above = max(peak_bytes - self.idle_bytes, 0)
-        return peak_bytes + spare + max(_LEAST_SPARE_BYTES, int(above * _SPARE_SHARE * 1.1))
+        needed = peak_bytes + self.data_bytes + _QUEUED_BATCHES * self.batch_bytes
+        with_share = (needed - _SPARE_SHARE * self.idle_bytes) / (1 - _SPARE_SHARE)
+        return max(needed + _LEAST_SPARE_BYTES, math.ceil(with_share) + 1)
 
 
 @dataclass(frozen=True, slots=True)

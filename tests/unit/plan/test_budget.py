@@ -1,0 +1,37 @@
+"""What a budget leaves for a step, and the words of a plan."""
+
+from memfit.plan.budget import Plan, Room
+
+MB = 1_000_000
+
+
+def test_room_is_left_for_queues_copies_and_what_comes_and_goes():
+    room = Room(
+        budget_bytes=1000 * MB, idle_bytes=500 * MB, data_bytes=50 * MB, batch_bytes=10 * MB
+    )
+
+    assert room.step_bytes == (1000 - 50 - 30 - 30) * MB
+
+
+def test_the_smallest_budget_would_be_enough_for_its_step():
+    room = Room(budget_bytes=600 * MB, idle_bytes=500 * MB, data_bytes=20 * MB, batch_bytes=5 * MB)
+
+    least = room.smallest_budget(900 * MB)
+
+    enough = Room(budget_bytes=least, idle_bytes=500 * MB, data_bytes=20 * MB, batch_bytes=5 * MB)
+    assert enough.step_bytes >= 900 * MB
+    assert least < 1.1 * 900 * MB
+
+
+def test_a_plan_says_what_is_done_what_it_costs_and_what_was_refused():
+    plan = Plan(256, 48, 3_710 * MB, 4_000 * MB, 0.42, 9_800 * MB, refused=("lower precision",))
+
+    assert str(plan) == (
+        "memfit: batches of 256 run in 6 pieces of 48: peak 3.71 GB of 4.00 GB measured\n"
+        "memfit: a batch takes 0.42 s; whole batches would need about 9.80 GB; not done: "
+        "lower precision"
+    )
+
+
+def test_a_plan_that_changes_nothing_says_so():
+    assert "batches of 32 stay whole" in str(Plan(32, None, 700 * MB, 900 * MB, 0.1))
