@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memfit.act.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.act.change import Change
 from memfit.act.first_batch import Batch, count_samples
-from memfit.act.pieces import adds_up, check_model, explain_batchnorm, find_batchnorm, install
-from memfit.act.pieces import moving_statistics as find_moving
+from memfit.act.pieces import check_batchnorm, check_model, install, make_pieces
 from memfit.act.precision import reduce_precision
 from memfit.act.probing import try_sizes, try_step
 from memfit.act.recompute import recompute
@@ -52,10 +52,7 @@ class Terms:
                 f'allow must be a list of words, of which there is "precision". '
                 f"Received: allow={self.allow!r}."
             )
-        if self.batchnorm not in (None, "micro"):
-            raise UsageError(
-                f'batchnorm must be "micro" or left out. Received: batchnorm={self.batchnorm!r}.'
-            )
+        check_batchnorm(self.batchnorm)
 
     @property
     def budget_bytes(self) -> int:
@@ -195,12 +192,8 @@ class _Chooser:
         return self._try_plain()
 
     def _install(self, size: int | None = None) -> tuple[Pieces, Change]:
-        pieces = Pieces(
-            size or self._batch_size,
-            find_moving(self._model) if self._terms.batchnorm else (),
-            collects=not adds_up(self._model),
-        )
-        return pieces, install(self._model, pieces)
+        pieces = make_pieces(self._model, size or self._batch_size, self._terms.batchnorm)
+        return pieces, install(self._model, pieces, self._terms.batchnorm)
 
     def _verify_pieces(self, pieces: Pieces, size: int) -> Plan | None:
         """The whole batch in pieces of this size, or somewhat smaller ones."""
