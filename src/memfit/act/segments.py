@@ -57,13 +57,15 @@ class _Segment:
             moments of the pieces come last.
         num_shared: How many of its inputs are moments.
         num_moments: How many of its outputs are moments.
-        ending: The layers whose input is complete after it.
+        ending: The normalisations whose input is complete after it.
+        beginning: Those whose output it makes.
     """
 
     part: GraphPart
     num_shared: int
     num_moments: int
     ending: tuple[Normalisation, ...]
+    beginning: tuple[Normalisation, ...]
 
     def run(self, tensors: dict[int, Any], caller: Caller, runner: Runner) -> None:
         """Runs all pieces; reads and adds tensors by the identity of symbolic ones."""
@@ -77,15 +79,21 @@ class _Segment:
                 pure.given[self.num_shared :],
             )
         changed: set[int] = set()
+        moving = {id(one) for begun in self.beginning for one in begun.layer.non_trainable_variables}
+        moved = {place for place, one in enumerate(state) if id(one) in moving}
 
         def run_piece(trainable: Any, shared: Any, state: Any, inputs: Any) -> Made:
             result = pure.run(trainable, state, [*shared, *inputs])
-            changed.update(result.updates)
-            after = [result.updates.get(place, value) for place, value in enumerate(state)]
+            # Every piece moves statistics, and all begin with the same; they move once, below.
+            updates = {place: one for place, one in result.updates.items() if place not in moved}
+            changed.update(updates)
+            after = [updates.get(place, value) for place, value in enumerate(state)]
             return self._sort(result.outputs, pure.num_masks, after, inputs)
 
         made = runner(run_piece, given)
         pure.take_over(self._put_back(made, pure.num_masks, changed), tensors)
+        for one in self.beginning:
+            one.move_statistics(tensors)
         for one in self.ending:
             one.join(tensors)
 
@@ -165,6 +173,7 @@ def cut_graph(graph: Any, layers: Sequence[Any]) -> SegmentedGraph:
     places = assign_segments(calls)
     insides: list[list[Any]] = [[] for _ in range(max(places) + 1)]
     endings: list[list[Normalisation]] = [[] for _ in insides]
+    beginnings: list[list[Normalisation]] = [[] for _ in insides]
     made_in: dict[int, int] = {}
     for call, place in zip(flat.calls, places, strict=True):
         made_in |= {id(one): place for one in call.outputs}
@@ -173,17 +182,24 @@ def cut_graph(graph: Any, layers: Sequence[Any]) -> SegmentedGraph:
             continue
         one = Normalisation(call)
         insides[place].append(one.second_half())
+        beginnings[place].append(one)
         begin = max(made_in.get(id(symbol), 0) for symbol in call.input_tensors)
         endings[begin].append(one)
-    return SegmentedGraph(graph, tuple(_make_segments(flat, insides, endings)), flat.outputs)
+    segments = _make_segments(flat, insides, endings, beginnings)
+    return SegmentedGraph(graph, tuple(segments), flat.outputs)
 
 
 def _make_segments(
-    flat: FlatGraph, insides: Sequence[list[Any]], endings: Sequence[list[Normalisation]]
+    flat: FlatGraph,
+    insides: Sequence[list[Any]],
+    endings: Sequence[list[Normalisation]],
+    beginnings: Sequence[list[Normalisation]],
 ) -> list[_Segment]:
     kept = {id(one) for one in flat.outputs}
     segments: list[_Segment] = []
-    for inside, ending in reversed(list(zip(insides, endings, strict=True))):
+    for inside, ending, beginning in reversed(
+        list(zip(insides, endings, beginnings, strict=True))
+    ):
         nodes = (*inside, *(one.first_half() for one in ending))
         made = {id(one): one for call in inside for one in call.outputs}
         read = {id(one): one for call in nodes for one in call.input_tensors}
@@ -194,7 +210,9 @@ def _make_segments(
         moments = list(itertools.chain.from_iterable(one.of_pieces for one in ending))
         _check_samples((*outputs, *tensors))
         part = GraphPart(nodes, (*shared, *tensors), (*outputs, *moments))
-        segments.append(_Segment(part, len(shared), len(moments), tuple(ending)))
+        segments.append(
+            _Segment(part, len(shared), len(moments), tuple(ending), tuple(beginning))
+        )
         kept |= set(read)
     return segments[::-1]
 

@@ -43,7 +43,7 @@ class Normalisation:
         )
 
     def join(self, tensors: dict[int, Any]) -> None:
-        """Makes the moments of the batch from those of the pieces, and moves the statistics once."""
+        """Makes the moments of the batch from those of the pieces."""
         from keras import ops
 
         count, means, variances = (tensors[id(one)] for one in self.of_pieces)
@@ -53,8 +53,11 @@ class Normalisation:
         variance = ops.sum(share * (variances + ops.square(means - mean)), axis=0)
         for name, value in zip(self.of_batch, (mean, variance), strict=True):
             tensors[id(name)] = value
+
+    def move_statistics(self, tensors: Mapping[int, Any]) -> None:
+        """Moves the layer's statistics by the batch, as a call with the whole batch would."""
         one_sample = tensors[id(self.call.input_tensors[0])][:1]
-        with _moments_given(self.layer, mean, variance):
+        with _moments_given(self.layer, *(tensors[id(one)] for one in self.of_batch)):
             self.layer.call(one_sample, training=True)
 
 
@@ -90,11 +93,14 @@ class _Normalise:
     def __init__(self, layer: Any) -> None:
         self._layer = layer
         self._call_context_args = layer._call_context_args
-        self.non_trainable_variables: list[Any] = []  # moved once a batch, not by each piece
 
     @property
     def trainable_variables(self) -> Any:
         return self._layer.trainable_variables
+
+    @property
+    def non_trainable_variables(self) -> Any:
+        return self._layer.non_trainable_variables
 
     def _flatten_layers(self) -> Any:
         return self._layer._flatten_layers()
