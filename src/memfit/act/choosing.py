@@ -10,7 +10,7 @@ from memfit.act.change import Change
 from memfit.act.first_batch import Batch, count_samples
 from memfit.act.pieces import check_batchnorm, check_model, install, make_pieces
 from memfit.act.precision import reduce_precision
-from memfit.act.probing import try_sizes, try_step
+from memfit.act.probing import PIECES_TRIED, try_sizes, try_step
 from memfit.act.recompute import recompute
 from memfit.act.remembered import Memory
 from memfit.act.snapshot import Snapshot
@@ -103,11 +103,14 @@ class _Chooser:
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
         self._why_whole = _find_why_whole(model, terms)
+        self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(model))
 
     def choose(self, remembered_size: int | None) -> Plan:
-        ways: list[Callable[[], Plan | None]] = [self._try_plain, self._try_recomputing]
+        # Exact normalisation recomputes everything already.
+        recomputing = [] if self._is_exact else [self._try_recomputing]
+        ways: list[Callable[[], Plan | None]] = [self._try_plain, *recomputing]
         if "precision" in self._terms.allow:
-            ways += [self._try_precision, self._try_recomputing]
+            ways += [self._try_precision, *recomputing]
         if remembered_size is not None:
             ways.insert(0, lambda: self._try_remembered(remembered_size))
         for way in ways:
@@ -121,7 +124,14 @@ class _Chooser:
         if self._why_whole is not None:
             return self._try_whole()
         pieces, change = self._install()
-        measured = try_sizes(self._model, self._batch, self._room.step_bytes, pieces.resize)
+        measured = try_sizes(
+            self._model,
+            self._batch,
+            self._room.step_bytes,
+            pieces.resize,
+            # What exact normalisation keeps is that of a whole batch.
+            pieces_tried=None if self._is_exact else PIECES_TRIED,
+        )
         self._trials = measured.trials
         best = best_trial(measured.trials[1:], self._room.step_bytes)
         if best is not None and best.size >= self._batch_size:

@@ -52,7 +52,7 @@ def flatten_graph(graph: Any, is_opened: Callable[[Any], bool]) -> FlatGraph:
 def _flatten(
     graph: Any, names: dict[int, Any], is_opened: Callable[[Any], bool], *, is_inner: bool = False
 ) -> Iterator[FlatCall]:
-    """Yields the calls; adds to `names` what a symbolic tensor of `graph` is called in the whole."""
+    """Yields the calls; adds to `names` what a tensor of `graph` is called in the whole."""
     for node in ordered_nodes(graph):
         read = tuple(names.get(id(one), one) for one in node.input_tensors)
         arguments = _Renamed(node.arguments, dict(names))

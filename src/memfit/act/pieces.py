@@ -94,8 +94,7 @@ def check_batchnorm(batchnorm: object) -> None:
     """Raises if this is no way to treat BatchNormalization."""
     if batchnorm not in (None, *_BATCHNORM):
         raise UsageError(
-            'batchnorm must be "exact", "micro" or left out. '
-            f"Received: batchnorm={batchnorm!r}."
+            f'batchnorm must be "exact", "micro" or left out. Received: batchnorm={batchnorm!r}.'
         )
 
 

@@ -12,7 +12,7 @@ from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.pieces import Trial, next_size
 
 # Two pieces and one sample: gradients are added up, and the last piece is short.
-_PIECES_TRIED = 2
+PIECES_TRIED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,12 @@ class Measured:
 
 
 def try_sizes(
-    model: Any, batch: Batch, budget_bytes: int, resize: Callable[[int], None] | None
+    model: Any,
+    batch: Batch,
+    budget_bytes: int,
+    resize: Callable[[int], None] | None,
+    *,
+    pieces_tried: int | None = PIECES_TRIED,
 ) -> Measured:
     """Returns what steps of growing size need.
 
@@ -38,6 +43,7 @@ def try_sizes(
         batch: A whole batch.
         budget_bytes: No size is tried that seems to need more.
         resize: Sets the size of a piece; without it, smaller batches are tried.
+        pieces_tried: Pieces in a batch that is tried; all of them if `None`.
     """
     batch_size = count_samples(batch)
     trials = [Trial(0, read_tree_bytes())]
@@ -46,7 +52,8 @@ def try_sizes(
         number = size
         if resize is not None:
             resize(size)
-            number = min(batch_size, _PIECES_TRIED * size + 1)
+            number = batch_size if pieces_tried is None else pieces_tried * size + 1
+            number = min(batch_size, number)
         trial, seconds[size] = try_step(model, take(batch, number), size)
         trials.append(trial)
     return Measured(tuple(trials), seconds)

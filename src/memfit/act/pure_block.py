@@ -67,9 +67,7 @@ class GraphPart:
         generator = getattr(_keras_state(), "global_seed_generator", None)
         if generator is not None:  # of random operations without a seed of their own
             state[id(generator.state)] = generator.state
-        return list(trainable.values()), [
-            one for key, one in state.items() if key not in trainable
-        ]
+        return list(trainable.values()), [one for key, one in state.items() if key not in trainable]
 
 
 class PureRun:

@@ -79,7 +79,9 @@ class _Segment:
                 pure.given[self.num_shared :],
             )
         changed: set[int] = set()
-        moving = {id(one) for begun in self.beginning for one in begun.layer.non_trainable_variables}
+        moving = {
+            id(one) for begun in self.beginning for one in begun.layer.non_trainable_variables
+        }
         moved = {place for place, one in enumerate(state) if id(one) in moving}
 
         def run_piece(trainable: Any, shared: Any, state: Any, inputs: Any) -> Made:
@@ -161,7 +163,8 @@ def cut_graph(graph: Any, layers: Sequence[Any]) -> SegmentedGraph:
     """
     wanted = {id(one) for one in layers}
     flat = flatten_graph(graph, lambda model: _is_opened(model, wanted))
-    _check_reached(flat, layers)
+    _check_reached(flat, wanted)
+    _check_samples([*graph.inputs, *(one for call in flat.calls for one in call.outputs)])
     calls = [
         Call(
             tuple(id(one) for one in call.input_tensors),
@@ -197,9 +200,7 @@ def _make_segments(
 ) -> list[_Segment]:
     kept = {id(one) for one in flat.outputs}
     segments: list[_Segment] = []
-    for inside, ending, beginning in reversed(
-        list(zip(insides, endings, beginnings, strict=True))
-    ):
+    for inside, ending, beginning in reversed(list(zip(insides, endings, beginnings, strict=True))):
         nodes = (*inside, *(one.first_half() for one in ending))
         made = {id(one): one for call in inside for one in call.outputs}
         read = {id(one): one for call in nodes for one in call.input_tensors}
@@ -208,11 +209,8 @@ def _make_segments(
         shared = [one for one in inputs if not hasattr(one, "shape")]
         tensors = [one for one in inputs if hasattr(one, "shape")]
         moments = list(itertools.chain.from_iterable(one.of_pieces for one in ending))
-        _check_samples((*outputs, *tensors))
         part = GraphPart(nodes, (*shared, *tensors), (*outputs, *moments))
-        segments.append(
-            _Segment(part, len(shared), len(moments), tuple(ending), tuple(beginning))
-        )
+        segments.append(_Segment(part, len(shared), len(moments), tuple(ending), tuple(beginning)))
         kept |= set(read)
     return segments[::-1]
 
@@ -223,17 +221,17 @@ def _is_opened(model: Any, wanted: set[int]) -> bool:
     return holds and runs_its_graph(model)
 
 
-def _check_reached(flat: FlatGraph, layers: Sequence[Any]) -> None:
-    called = {id(call.operation) for call in flat.calls}
+def _check_reached(flat: FlatGraph, wanted: set[int]) -> None:
     for call in flat.calls:
-        for layer in layers:
-            inner = getattr(call.operation, "_flatten_layers", list)()
-            if id(layer) not in called and any(one is layer for one in inner):
-                raise UsageError(
-                    f"The layer {call.operation.name!r} ({type(call.operation).__name__}) calls "
-                    f"the BatchNormalization {layer.name!r} inside, where the model's graph cannot "
-                    f"be cut. {INSTEAD}"
-                )
+        operation = call.operation
+        inside = operation._flatten_layers() if hasattr(operation, "_flatten_layers") else ()
+        hidden = [one for one in inside if one is not operation and id(one) in wanted]
+        if hidden:
+            raise UsageError(
+                f"The layer {operation.name!r} ({type(operation).__name__}) calls the "
+                f"BatchNormalization {hidden[0].name!r} inside, where the model's graph cannot be "
+                f"cut. {INSTEAD}"
+            )
 
 
 def _check_samples(symbols: Sequence[Any]) -> None:

@@ -50,7 +50,7 @@ Runner = Callable[[Segment, Given], Made]
 
 
 class Exact(Protocol):
-    """What exact BatchNormalization needs of a framework. Modules of this package have this shape."""
+    """What exact BatchNormalization needs of a framework. Modules here have this shape."""
 
     def make_runner(self, model: Any, pieces: Pieces) -> Runner:
         """Returns what runs a segment of the model in pieces of the size that is set.

@@ -172,9 +172,7 @@ def _is_primal(one: Any) -> bool:
 
 
 def _find_watched(given: Any) -> list[int]:
-    return [
-        place for place, one in enumerate(given) if one.perturbed and _has_gradient(one.value)
-    ]
+    return [place for place, one in enumerate(given) if one.perturbed and _has_gradient(one.value)]
 
 
 def _has_gradient(tensor: Any) -> bool:

@@ -135,13 +135,9 @@ class _Run:
             _join(array, shape) for array, shape in zip(left[len(zeros) :], shapes, strict=True)
         ]
         gradients = [*left[: len(summed)], *whole, *left[len(summed) : len(zeros)]]
-        return [
-            one if has else None for one, has in zip(gradients, has_gradient, strict=True)
-        ]
+        return [one if has else None for one, has in zip(gradients, has_gradient, strict=True)]
 
-    def _pair(
-        self, made: Made, upstream: Sequence[Any], index: Any
-    ) -> tuple[list[Any], list[Any]]:
+    def _pair(self, made: Made, upstream: Sequence[Any], index: Any) -> tuple[list[Any], list[Any]]:
         """Returns what a piece made that gradients arrived for, and its part of those."""
         begin = index * self._size
         parts = [
@@ -161,15 +157,17 @@ class _Run:
     def _run_piece(self, cut: Sequence[Any], state: Sequence[Any]) -> Made:
         trainable, shared = cut[: self._num_trainable], cut[self._num_trainable : self._num_whole]
         made = self._segment(trainable, shared, state, cut[self._num_whole :])
-        flat = [[tf.convert_to_tensor(one) for one in some] for some in (made.samples, made.pieces)]
-        return Made(*flat, [tf.convert_to_tensor(one) for one in made.state])
+        return Made(_convert(made.samples), _convert(made.pieces), _convert(made.state))
 
     def _cut(self, index: Any) -> list[Any]:
         """Returns what is given, what holds samples cut to one piece."""
         begin = index * self._size
         # Copies, so that a tape can tell them from what is outside of the loop.
         whole = [tf.identity(one) for one in self._given[: self._num_whole]]
-        return [*whole, *(one[begin : begin + self._size] for one in self._given[self._num_whole :])]
+        return [
+            *whole,
+            *(one[begin : begin + self._size] for one in self._given[self._num_whole :]),
+        ]
 
     def _loop(self, run_at: Callable[..., Any], carry: Sequence[Any]) -> Any:
         """Runs the pieces in order: side by side they would save nothing."""
@@ -191,3 +189,7 @@ def _join(array: Any, shape: Any) -> Any:
     whole = array.concat()
     whole.set_shape(tf.TensorShape([None]).concatenate(shape))
     return whole
+
+
+def _convert(tensors: Sequence[Any]) -> list[Any]:
+    return [tf.convert_to_tensor(one) for one in tensors]
