@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memfit.act.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.act.change import Change
-from memfit.act.pieces import adds_up, check_model, explain_batchnorm, find_batchnorm, install
-from memfit.act.pieces import moving_statistics as find_moving
+from memfit.act.pieces import check_batchnorm, check_model, install, make_pieces
 from memfit.act.precision import reduce_precision
 from memfit.act.probing import Measured, Prober
 from memfit.act.recompute import recompute
@@ -54,10 +54,7 @@ class Terms:
                 'allow must be a list of words, of which there is "precision". '
                 f"Received: allow={self.allow!r}."
             )
-        if self.batchnorm not in (None, "micro"):
-            raise UsageError(
-                f'batchnorm must be "micro" or left out. Received: batchnorm={self.batchnorm!r}.'
-            )
+        check_batchnorm(self.batchnorm)
 
     @property
     def budget_bytes(self) -> int:
@@ -101,11 +98,14 @@ class _Chooser:
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
         self._why_whole = _find_why_whole(prober.model, terms)
+        self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(prober.model))
 
     def choose(self, remembered_size: int | None) -> Plan:
-        ways: list[Callable[[], Plan | None]] = [self._try_plain, self._try_recomputing]
+        # Exact normalisation recomputes everything already.
+        recomputing = [] if self._is_exact else [self._try_recomputing]
+        ways: list[Callable[[], Plan | None]] = [self._try_plain, *recomputing]
         if "precision" in self._terms.allow:
-            ways += [self._try_precision, self._try_recomputing]
+            ways += [self._try_precision, *recomputing]
         if remembered_size is not None:
             ways.insert(0, lambda: self._try_remembered(remembered_size))
         for way in ways:
@@ -120,7 +120,8 @@ class _Chooser:
             return self._try_whole()
         pieces, change = self._install()
         limit_bytes = self._limit_bytes
-        measured = self._prober.try_sizes(limit_bytes, pieces.resize)
+        # What exact normalisation keeps is that of a whole batch.
+        measured = self._prober.try_sizes(limit_bytes, pieces.resize, tries_whole=self._is_exact)
         self._trials = self._trials or measured.trials
         size = settle(measured.trials, self._batch_size, limit_bytes)
         if size == self._batch_size:
@@ -198,12 +199,8 @@ class _Chooser:
         return self._try_plain()
 
     def _install(self, size: int | None = None) -> tuple[Pieces, Change]:
-        pieces = Pieces(
-            size or self._batch_size,
-            find_moving(self._model) if self._terms.batchnorm else (),
-            collects=not adds_up(self._model),
-        )
-        return pieces, install(self._model, pieces)
+        pieces = make_pieces(self._model, size or self._batch_size, self._terms.batchnorm)
+        return pieces, install(self._model, pieces, self._terms.batchnorm)
 
     def _verified(self, measured: Measured, size: int) -> Plan | None:
         """The plan if the last trial was a whole batch of this size."""

@@ -47,7 +47,8 @@ def fit(
         *args: Those of `model.fit`.
         budget: The most memory that this process and those it starts may take, such as `"4GB"`.
         allow: What may change the result: `"precision"` for lower precision.
-        batchnorm: `"micro"` lets BatchNormalization look at one piece at a time.
+        batchnorm: How BatchNormalization may train in pieces: `"exact"` or `"micro"`, as in
+            `memfit.split`.
         **kwargs: Those of `model.fit`.
 
     Returns:

@@ -3,12 +3,14 @@
 import types
 from typing import Any
 
+from memfit.act.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
 from memfit.act.change import Change
+from memfit.act.exact import normalise_exactly
 from memfit.backends.steps import Pieces, get_steps
 from memfit.errors import UsageError
 
 _STEPS = ("train_step", "test_step")
-_BATCHNORM = ("micro",)
+_BATCHNORM = ("exact", "micro")
 
 
 def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
@@ -24,9 +26,12 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
         model: A compiled Keras model that has no `train_step` of its own.
         size: Samples in a piece.
         batchnorm: What a BatchNormalization layer, which looks at the whole batch, may do.
+            `"exact"`: normalise over the whole batch, with the result of the whole batch. It
+            takes about one more forward pass, and the input of each such layer stays in memory
+            for the whole batch, as do the model's outputs. For Functional and Sequential models.
             `"micro"`: normalise each piece by itself; its moving statistics move once a batch, by
-            the mean over the pieces. Results differ from those of the whole batch. Without it a
-            model with such a layer is refused.
+            the mean over the pieces. Results differ from those of the whole batch. Without
+            either a model with such a layer is refused.
 
     Returns:
         The change, to print or to undo.
@@ -45,25 +50,33 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
     _check_size(size)
     check_model(model)
     normalising = find_batchnorm(model)
-    if batchnorm not in (None, *_BATCHNORM):
-        raise UsageError(
-            f'batchnorm must be "micro" or left out. Received: batchnorm={batchnorm!r}.'
-        )
+    check_batchnorm(batchnorm)
     if normalising and batchnorm is None:
         raise UsageError(explain_batchnorm(normalising))
-    return install(model, Pieces(size, moving_statistics(model), collects=not adds_up(model)))
+    return install(model, make_pieces(model, size, batchnorm), batchnorm)
 
 
-def install(model: Any, pieces: Pieces) -> Change:
-    """Puts steps that run in pieces into the model."""
+def make_pieces(model: Any, size: int, batchnorm: str | None) -> Pieces:
+    """Returns how batches of this model are cut."""
+    averaged = moving_statistics(model) if batchnorm == "micro" else []
+    return Pieces(size, averaged, collects=not adds_up(model))
+
+
+def install(model: Any, pieces: Pieces, batchnorm: str | None) -> Change:
+    """Puts steps that run in pieces into the model; exact ones are inside of its `call`."""
+    is_exact = batchnorm == "exact" and bool(find_batchnorm(model))
+    exact = normalise_exactly(model, pieces) if is_exact else None
     steps = get_steps()
-    makers = (steps.make_train_step, steps.make_test_step)
+    makers = {"train_step": steps.make_train_step, "test_step": steps.make_test_step}
     before = {name: model.__dict__[name] for name in _STEPS if name in model.__dict__}
-    for name, make in zip(_STEPS, makers, strict=True):
-        object.__setattr__(model, name, types.MethodType(make(model, pieces), model))
+    for name, make in makers.items():
+        if exact is None or name != "train_step":
+            object.__setattr__(model, name, types.MethodType(make(model, pieces), model))
     forget_functions(model)
 
     def undo() -> None:
+        if exact is not None:
+            exact.undo()
         for name in _STEPS:
             model.__dict__.pop(name, None)
         model.__dict__.update(before)
@@ -72,7 +85,17 @@ def install(model: Any, pieces: Pieces) -> Change:
     text = f"batches run in pieces of {pieces.size} samples, with one update for each batch"
     if pieces.averaged:
         text += "; BatchNormalization looks at one piece at a time, so results differ a little"
+    if exact is not None:
+        text += f"; {exact}"
     return Change(text, undo)
+
+
+def check_batchnorm(batchnorm: object) -> None:
+    """Raises if this is no way to treat BatchNormalization."""
+    if batchnorm not in (None, *_BATCHNORM):
+        raise UsageError(
+            f'batchnorm must be "exact", "micro" or left out. Received: batchnorm={batchnorm!r}.'
+        )
 
 
 def forget_functions(model: Any) -> None:
@@ -137,34 +160,6 @@ def _check_size(size: object) -> None:
         raise UsageError(
             f"size must be a whole number of samples, 1 or more. Received: size={size!r}."
         )
-
-
-def find_batchnorm(model: Any) -> list[Any]:
-    """Returns the layers that normalise over the batch while training."""
-    return [
-        layer
-        for layer in model._flatten_layers()
-        if type(layer).__name__ == "BatchNormalization" and layer.trainable
-    ]
-
-
-def moving_statistics(model: Any) -> list[Any]:
-    """Returns the variables of such layers that each batch moves."""
-    return [
-        one for layer in find_batchnorm(model) for one in (layer.moving_mean, layer.moving_variance)
-    ]
-
-
-def explain_batchnorm(layers: list[Any]) -> str:
-    """Says what stands in the way of cutting batches, and what can be done."""
-    first = layers[0].name
-    others = f" and {len(layers) - 1} more" if len(layers) > 1 else ""
-    return (
-        f"The model normalises over the whole batch ({first!r}{others}), so pieces are not the "
-        'same training. Give batchnorm="micro" to normalise each piece by itself: no extra time, '
-        "and results that differ as they would with smaller batches. "
-        "GroupNormalization and LayerNormalization do not look at the batch."
-    )
 
 
 def adds_up(model: Any) -> bool:

@@ -48,12 +48,19 @@ class Prober:
         self.batch_size = count_samples(batch)
         self._sample_bytes = count_bytes(take(batch, 1))
 
-    def try_sizes(self, budget_bytes: int, resize: Callable[[int], None] | None) -> Measured:
+    def try_sizes(
+        self,
+        budget_bytes: int,
+        resize: Callable[[int], None] | None,
+        *,
+        tries_whole: bool = False,
+    ) -> Measured:
         """Returns what steps of growing size need.
 
         Args:
             budget_bytes: No size is tried that seems to need more.
             resize: Sets the size of a piece; without it, smaller batches are tried.
+            tries_whole: Whether each trial is a whole batch, however long it takes.
         """
         trials = [Trial(0, read_tree_bytes())]
         seconds: dict[int, float] = {}
@@ -62,7 +69,7 @@ class Prober:
             number = size
             if resize is not None:
                 resize(size)
-                is_short = sample_s * self.batch_size < _LONG_S
+                is_short = tries_whole or sample_s * self.batch_size < _LONG_S
                 number = self.batch_size if is_short else min(self.batch_size, 2 * size + 1)
             trial, taken_s = self.try_step(size, number)
             rest_bytes = (self.batch_size - number) * self._sample_bytes

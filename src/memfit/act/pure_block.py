@@ -52,9 +52,9 @@ class GraphPart:
 
     def run_recomputed(self, tensors: dict[int, Any], caller: Caller) -> None:
         """Does what `run` does, keeps nothing from inside and runs again in the backward pass."""
-        trainable, state = self._variables()
-        pure = _PureRun(self, trainable, state, caller, tensors)
-        with _uncast():
+        trainable, state = self.variables()
+        pure = PureRun(self, trainable, state, caller, tensors)
+        with uncast():
             trainable_values = [one.value for one in trainable]
             state_values = [one.value for one in state]
         result = get_recomputing().run_recomputed(
@@ -62,7 +62,8 @@ class GraphPart:
         )
         pure.take_over(result, tensors)
 
-    def _variables(self) -> tuple[list[Any], list[Any]]:
+    def variables(self) -> tuple[list[Any], list[Any]]:
+        """Returns the trainable variables and all others."""
         layers = self.layers
         trainable = {id(one): one for layer in layers for one in layer.trainable_variables}
         state = {id(one): one for layer in layers for one in layer.non_trainable_variables}
@@ -72,7 +73,7 @@ class GraphPart:
         return list(trainable.values()), [one for key, one in state.items() if key not in trainable]
 
 
-class _PureRun:
+class PureRun:
     """The runs of one part for one call of the model."""
 
     def __init__(
@@ -100,6 +101,11 @@ class _PureRun:
         self._made_keys: list[int] = []
         self._made_mask_keys: list[int] = []
         self._loss_owners: list[Any] = []
+
+    @property
+    def num_masks(self) -> int:
+        """How many of the last run's outputs are masks; losses follow them."""
+        return len(self._made_mask_keys)
 
     def run(
         self, trainable: Sequence[Any] | None, state: Sequence[Any], given: Sequence[Any]
@@ -216,7 +222,7 @@ def _surrounded(surroundings: Mapping[str, Any]) -> Iterator[None]:
         now.update(before)
 
 
-def _uncast() -> Any:
+def uncast() -> Any:
     """Returns a scope in which variables give their own values, not those of half precision."""
     from keras.src import backend
 
