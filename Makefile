@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit format zoo bench clean
+.PHONY: help demo test check unit format zoo bench bench-fit clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -36,6 +36,9 @@ zoo: $(STAMPS)-test  ## run the zoo: scripts with a known fault and their twins,
 
 bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene (some 20 minutes)
 	$(BIN)/python benchmarks/overhead.py
+
+bench-fit: $(STAMPS)-test  ## measure how memfit makes trainings fit, beside plain Keras (some 30 minutes)
+	$(BIN)/python benchmarks/fit.py
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
