@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 
 class Change:
@@ -48,3 +49,10 @@ class Change:
 
     def __repr__(self) -> str:
         return f"Change({self.text!r})"
+
+
+def forget_functions(model: Any) -> None:
+    """Makes Keras build anew what it compiled of a model; of a layer there is nothing."""
+    for name in ("train_function", "test_function", "predict_function"):
+        if hasattr(model, name):
+            setattr(model, name, None)

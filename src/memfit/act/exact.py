@@ -10,6 +10,7 @@ from typing import Any
 
 from memfit.act.batchnorm import find_batchnorm
 from memfit.act.change import Change
+from memfit.act.graph_parts import is_training_call
 from memfit.act.segments import INSTEAD, cut_graph, runs_its_graph
 from memfit.backends.exact import get_exact
 from memfit.backends.steps import Pieces
@@ -31,7 +32,7 @@ def normalise_exactly(model: Any, pieces: Pieces) -> Change:
 
     def call(inputs: Any, training: Any = None, mask: Any = None, **kwargs: Any) -> Any:
         nonlocal layers, segments
-        if not _is_training(training, inputs):
+        if not is_training_call(training, inputs):
             return original(inputs, training=training, mask=mask, **kwargs)
         if (now := find_batchnorm(model)) != layers:  # some were frozen, or thawed
             layers, segments = now, cut_graph(graph, now)
@@ -69,16 +70,3 @@ def _graph_to_cut(model: Any) -> Any:
             'recompute(). Undo that change first: batchnorm="exact" recomputes everything itself.'
         )
     return graph
-
-
-def _is_training(training: Any, inputs: Any) -> bool:
-    """Returns whether this is a real call in training; a symbolic one only asks for shapes."""
-    import keras
-    from keras.src.backend.common.symbolic_scope import in_symbolic_scope
-
-    return (
-        isinstance(training, int)
-        and bool(training)
-        and not in_symbolic_scope()
-        and not any(isinstance(one, keras.KerasTensor) for one in keras.tree.flatten(inputs))
-    )

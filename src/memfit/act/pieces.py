@@ -4,7 +4,7 @@ import types
 from typing import Any
 
 from memfit.act.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
-from memfit.act.change import Change
+from memfit.act.change import Change, forget_functions
 from memfit.act.exact import normalise_exactly
 from memfit.backends.steps import Pieces, get_steps
 from memfit.errors import UsageError
@@ -96,13 +96,6 @@ def check_batchnorm(batchnorm: object) -> None:
         raise UsageError(
             f'batchnorm must be "exact", "micro" or left out. Received: batchnorm={batchnorm!r}.'
         )
-
-
-def forget_functions(model: Any) -> None:
-    """Makes Keras build its compiled functions again."""
-    model.train_function = None
-    model.test_function = None
-    model.predict_function = None
 
 
 def check_model(model: Any) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from memfit.act.change import Change
+from memfit.act.change import Change, forget_functions
 from memfit.errors import UsageError
 from memfit.units import format_size
 
@@ -73,14 +73,16 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
     for layer in lowered:
         layer.dtype_policy = policy
     unscale = _scale_loss(model) if to == "mixed_float16" else lambda: None
-    _forget_compiled(units)
+    for unit in units:
+        forget_functions(unit)
 
     def undo() -> None:
         for layer, policy_before in before:
             if layer.dtype_policy is policy:  # else the person has set another since
                 layer.dtype_policy = policy_before
         unscale()
-        _forget_compiled(units)
+        for unit in units:
+            forget_functions(unit)
 
     return Change(_in_words(changing, finals, own, _COMPUTE[to]), undo)
 
@@ -214,12 +216,6 @@ def _set_optimizer(model: Any, optimizer: Any) -> None:
     compiled_with = getattr(getattr(model, "_compile_config", None), "config", None)
     if compiled_with is not None:
         compiled_with["optimizer"] = optimizer
-
-
-def _forget_compiled(layers: Iterable[Any]) -> None:
-    for layer in layers:
-        if hasattr(layer, "train_function"):
-            layer.train_function = layer.test_function = layer.predict_function = None
 
 
 def _in_words(changing: Sequence[Any], finals: Sequence[Any], own: Sequence[Any], to: str) -> str:

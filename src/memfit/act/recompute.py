@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from memfit.act.change import Change
-from memfit.act.graph_parts import read_pieces, split_graph
+from memfit.act.change import Change, forget_functions
+from memfit.act.graph_parts import is_training_call, read_pieces, split_graph
 from memfit.act.pure_block import GraphPart
 from memfit.errors import UsageError
 from memfit.measure.layer_work import inner_graph, ordered_nodes
@@ -99,30 +99,17 @@ def _install(model: Any, graph: Any, parts: Sequence[tuple[GraphPart, bool]], te
     original = model.call
 
     def call(inputs: Any, training: Any = None, mask: Any = None, **kwargs: Any) -> Any:
-        if not _is_training(training, inputs) or inner_graph(model) is not graph:
+        if not is_training_call(training, inputs) or inner_graph(model) is not graph:
             return original(inputs, training=training, mask=mask, **kwargs)
         return _run_parts(graph, parts, inputs, mask, {**kwargs, "training": training})
 
     def undo() -> None:
         del model.call
-        _forget_compiled(model)
+        forget_functions(model)
 
     model.call = call
-    _forget_compiled(model)
+    forget_functions(model)
     return Change(text, undo)
-
-
-def _is_training(training: Any, inputs: Any) -> bool:
-    """Returns whether this is a real call in training; a symbolic one only asks for shapes."""
-    import keras
-    from keras.src.backend.common.symbolic_scope import in_symbolic_scope
-
-    return (
-        isinstance(training, int)
-        and bool(training)
-        and not in_symbolic_scope()
-        and not any(isinstance(one, keras.KerasTensor) for one in keras.tree.flatten(inputs))
-    )
 
 
 def _run_parts(
@@ -147,13 +134,6 @@ def _run_parts(
         run(tensors, lambda operation: operation_fn(operation, **context))
     results = [tensors[id(symbol)] for symbol in graph.outputs]
     return unpack_singleton(keras.tree.pack_sequence_as(graph._outputs_struct, results))
-
-
-def _forget_compiled(model: Any) -> None:
-    """Lets the next `fit` trace the model anew."""
-    for name in ("train_function", "test_function", "predict_function"):
-        if hasattr(model, name):
-            setattr(model, name, None)
 
 
 def _tell(cuts: Sequence[Cut], choice: Choice, batch_size: int) -> str:
