@@ -27,8 +27,9 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
         size: Samples in a piece.
         batchnorm: What a BatchNormalization layer, which looks at the whole batch, may do.
             `"exact"`: normalise over the whole batch, with the result of the whole batch. It
-            takes about one more forward pass, and the input of each such layer stays in memory
-            for the whole batch, as do the model's outputs. For Functional and Sequential models.
+            takes one more forward pass, or more where pieces are small, and the input of each such
+            layer stays in memory for the whole batch, as do the model's outputs. For Functional
+            and Sequential models.
             `"micro"`: normalise each piece by itself; its moving statistics move once a batch, by
             the mean over the pieces. Results differ from those of the whole batch. Without
             either a model with such a layer is refused.
