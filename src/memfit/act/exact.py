@@ -44,7 +44,8 @@ def normalise_exactly(model: Any, pieces: Pieces) -> Change:
     model.call = call
     text = (
         f"the {len(layers)} BatchNormalization layers see the whole batch: one more forward "
-        "pass (more time if pieces are small), and the input of each BatchNormalization of the whole batch stays in memory"
+        "pass (more time if pieces are small), and the input of each BatchNormalization of the "
+        "whole batch stays in memory"
     )
     return Change(text, undo)
 
