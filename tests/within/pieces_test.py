@@ -67,7 +67,7 @@ def assert_same(make, data, size=3, within=1e-6, options=None, **how):
     assert difference(pieces[1], whole[1]) <= within
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(1, 24), st.integers(1, 26))
 def test_pieces_of_any_size_make_the_update_of_the_whole_batch(num_samples, size):
     assert_same(dense, (noise(24, 8)[:num_samples], one_hot(24)[:num_samples]), size)

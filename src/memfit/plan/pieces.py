@@ -50,13 +50,34 @@ def next_size(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> in
     too_large = min((one.size for one in tried if not _fits(one, budget_bytes)), default=None)
     if best is None:
         return None if too_large in (None, 1) else max(1, (too_large or 1) // 4)
+    return _next_larger(trials, best, too_large, batch_size, budget_bytes)
+
+
+def _next_larger(
+    trials: Sequence[Trial],
+    best: Trial,
+    too_large: int | None,
+    batch_size: int,
+    budget_bytes: int,
+) -> int | None:
+    """The size to try next after one that fits."""
+    tried = [one for one in trials if one.size]
     if too_large is not None and tried[-1].size == too_large and not tried[-1].failed:
         return None  # what a process has taken it may keep, so what follows tells little
-    highest = min(batch_size, (too_large or batch_size + 1) - 1, best.size * _MOST_TIMES_LARGER)
+    highest = min(batch_size, (too_large or batch_size + 1) - 1)
+    if highest == batch_size and _fits_anyway(trials[0], best, batch_size, budget_bytes):
+        return batch_size if batch_size > best.size else None
+    highest = min(highest, best.size * _MOST_TIMES_LARGER)
     size = min(highest, _extrapolate(trials, best, budget_bytes))
     if len(tried) == 1 and 1 < best.size < highest and size <= best.size * _CLOSE:
         return best.size // 2  # to tell what a sample needs from what every step needs
     return size if size >= best.size + max(1, round(best.size * _LEAST_GAIN)) else None
+
+
+def _fits_anyway(idle: Trial, best: Trial, batch_size: int, budget_bytes: int) -> bool:
+    """Whether the whole batch fits even if all that was needed were needed for each sample."""
+    sample_bytes = (best.peak_bytes - idle.peak_bytes) / best.size
+    return best.peak_bytes + sample_bytes * (batch_size - best.size) <= budget_bytes
 
 
 def best_trial(trials: Sequence[Trial], budget_bytes: int) -> Trial | None:

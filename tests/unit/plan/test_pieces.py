@@ -95,3 +95,9 @@ def test_one_sample_is_tried_once_where_memory_was_short_before_any_step():
     assert next_size(trials, 256, 100 * MB) == 1
 
     assert next_size([*trials, Trial(1, 130 * MB)], 256, 100 * MB) is None
+
+
+def test_a_batch_that_fits_by_far_is_tried_at_once():
+    trials = [Trial(0, 100 * MB), Trial(8, 108 * MB)]
+
+    assert next_size(trials, 256, 400 * MB) == 256
