@@ -8,7 +8,7 @@ import pytest
 
 from conftest import BACKENDS, SCRIPTS, two_at_a_time
 
-PLACES = ("forward", "backward", "optimizer", "validation", "data")
+PLACES = ("forward", "optimizer", "validation")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel must hold a limit")
 
 

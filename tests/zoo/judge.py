@@ -1,6 +1,6 @@
 """Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
 
-Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a sixth of all,
+Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a tenth of all,
 "--kinds=leaking" leaves the twins out, "--mend" applies each mended statement and runs it once
 more, "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges kept ones again without running
 anything. "probe" is the share of the time that memfit spent inside the script.
@@ -195,16 +195,16 @@ def missing(entry):
 
 
 def jobs(wanted=(), *, is_quick=False, kinds=("leaking", "clean", "healthy")):
-    """The scripts to run, each with its kind; a sixth of them if `is_quick`."""
+    """The scripts to run, each with its kind; a tenth of them if `is_quick`."""
     zoo = tomllib.loads((ZOO / "zoo.toml").read_text())
     for number, entry in enumerate(zoo["script"]):
-        if (wanted and entry["name"] not in wanted) or (is_quick and number % 6):
+        if (wanted and entry["name"] not in wanted) or (is_quick and number % 10):
             continue
         if not missing(entry):
             yield from ((entry, kind) for kind in kinds if kind != "healthy")
     for number, entry in enumerate(zoo["healthy"]):
         is_chosen = not wanted or "healthy" in wanted or entry["name"] in wanted
-        if "healthy" in kinds and is_chosen and not missing(entry) and not (is_quick and number % 6):
+        if "healthy" in kinds and is_chosen and not missing(entry) and not (is_quick and number % 10):
             yield entry, "healthy"
 
 

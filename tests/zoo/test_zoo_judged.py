@@ -1,4 +1,4 @@
-"""A sixth of the zoo under memfit; `make zoo` runs all of it.
+"""A tenth of the zoo under memfit; `make zoo` runs all of it.
 
 Two scripts run at a time, as CI has two cores.
 """
@@ -28,22 +28,18 @@ def test_every_script_runs_under_memfit(verdicts):
     assert [told.name for _, told in verdicts if told.failed] == []
 
 
-def test_the_right_cause_comes_first_in_9_of_10(verdicts):
-    """The aim over the whole zoo is 19 of 20; one of this sixth may be wrong on a busy machine."""
-    leaking = of("leaking", verdicts)
+def test_the_right_cause_comes_first_in_all_but_one(verdicts):
+    """The aim over the whole zoo is 19 of 20; one of this tenth may be wrong on a busy machine."""
+    wrong = [row(told) for told in of("leaking", verdicts) if not told.is_right]
 
-    wrong = [row(told) for told in leaking if not told.is_right]
-
-    assert len(wrong) <= 0.1 * len(leaking), wrong
+    assert len(wrong) <= 1, wrong
 
 
-def test_the_line_is_right_in_17_of_20(verdicts):
+def test_the_line_is_right_in_all_but_one(verdicts):
     """The aim over the whole zoo is 9 of 10."""
-    leaking = of("leaking", verdicts)
+    wrong = [row(told) for told in of("leaking", verdicts) if not told.has_line]
 
-    wrong = [row(told) for told in leaking if not told.has_line]
-
-    assert len(wrong) <= 0.15 * len(leaking), wrong
+    assert len(wrong) <= 1, wrong
 
 
 @pytest.mark.parametrize("kind", ["clean", "healthy"])
