@@ -1,8 +1,9 @@
 """The state of a model on disk: weights, optimizer, metrics and seeds, to be put back."""
 
-import tempfile
 from types import TracebackType
 from typing import Any
+
+from memfit.backends.kept import Kept
 
 
 class Snapshot:
@@ -18,22 +19,12 @@ class Snapshot:
         from keras import ops
 
         self._variables = _all_variables(model)
-        self._file = tempfile.TemporaryFile(prefix="memfit-")  # noqa: SIM115
-        self._kinds = []
-        for one in self._variables:
-            value = ops.convert_to_numpy(one.value)
-            self._kinds.append((value.dtype, value.shape))
-            self._file.write(value.tobytes())
+        self._kept = Kept(ops.convert_to_numpy(one.value) for one in self._variables)
 
     def restore(self) -> None:
         """Puts the values back."""
-        import numpy as np
-
-        self._file.seek(0)
-        for one, (dtype, shape) in zip(self._variables, self._kinds, strict=True):
-            count = int(np.prod(shape, dtype="int64"))
-            data = self._file.read(count * dtype.itemsize)
-            one.assign(np.frombuffer(data, dtype, count).reshape(shape))
+        for one, value in zip(self._variables, self._kept.read(), strict=True):
+            one.assign(value)
 
     def __enter__(self) -> "Snapshot":
         return self
@@ -45,7 +36,7 @@ class Snapshot:
         trace: TracebackType | None,
     ) -> None:
         self.restore()
-        self._file.close()
+        self._kept.close()
 
 
 def _all_variables(model: Any) -> list[Any]:
