@@ -17,18 +17,21 @@ class Kept:
         self._kinds = []
         for one in arrays:
             self._kinds.append((one.dtype, one.shape))
-            self._file.write(one.tobytes())
+            self._file.write(one.reshape(-1).view("uint8"))
         self._file.flush()
 
     def read(self) -> Iterator[Any]:
-        """Gives the arrays, one at a time."""
+        """Gives the arrays: views of the file, of which the system holds what it has room for."""
         import numpy as np
 
-        self._file.seek(0)
+        offset_bytes = 0
         for dtype, shape in self._kinds:
-            count = int(np.prod(shape, dtype="int64"))
-            data = self._file.read(count * dtype.itemsize)
-            yield np.frombuffer(data, dtype, count).reshape(shape)
+            size_bytes = int(np.prod(shape, dtype="int64")) * dtype.itemsize
+            if size_bytes:
+                yield np.memmap(self._file, dtype, "r+", offset_bytes, shape)
+            else:
+                yield np.zeros(shape, dtype)
+            offset_bytes += size_bytes
 
     def close(self) -> None:
         """Deletes the file."""
