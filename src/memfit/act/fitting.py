@@ -11,12 +11,13 @@ from typing import Any
 
 from memfit.act.choosing import Terms, choose
 from memfit.act.first_batch import count_bytes, find_first_batch, take
+from memfit.act.guarding import guard
 from memfit.act.probing import Prober
 from memfit.backends import get_backend
 from memfit.errors import BudgetError, UsageError
 from memfit.measure.limits import find_limit
 from memfit.measure.peak import Peak, read_tree_bytes
-from memfit.plan.budget import Room
+from memfit.plan.budget import Plan, Room
 from memfit.units import format_size
 
 _DATA = ("x", "y", "sample_weight", "validation_data")
@@ -91,12 +92,20 @@ def fit_within(
             plan = choose(Prober(original, model, batch), room, terms, changes)
             if arguments.get("verbose") not in (0, "0"):
                 print(plan, file=sys.stderr)  # noqa: T201
-            with Peak() as peak:
+            with _guarded(model, plan, terms), Peak() as peak:
                 history = original(model, **arguments)
             _tell_if_passed(peak.read(), budget_bytes)
         return history
     finally:
         _is_fitting.reset(token)
+
+
+def _guarded(model: Any, plan: Plan, terms: Terms) -> contextlib.AbstractContextManager[object]:
+    """The guard, if the model can have one: nothing else is changed."""
+    try:
+        return guard(model, size=plan.size, batchnorm=terms.batchnorm)
+    except UsageError:
+        return contextlib.nullcontext()
 
 
 def _check_compiled(model: Any) -> None:
