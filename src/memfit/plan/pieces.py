@@ -47,7 +47,7 @@ def next_size(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> in
     if len(tried) >= _MOST_TRIALS:
         return None
     best = best_trial(tried, budget_bytes)
-    too_large = min((one.size for one in trials if not _fits(one, budget_bytes)), default=None)
+    too_large = min((one.size for one in tried if not _fits(one, budget_bytes)), default=None)
     if best is None:
         return None if too_large in (None, 1) else max(1, (too_large or 1) // 4)
     if too_large is not None and tried[-1].size == too_large and not tried[-1].failed:
@@ -83,10 +83,13 @@ def settle(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int |
 
 
 def estimate_peak(trials: Sequence[Trial], size: int) -> int | None:
-    """Returns about what pieces of `size` would need, by the line through the trials."""
+    """Returns about what pieces of `size` would need, by the line through the trials.
+
+    `None` if that tells nothing: too few trials, or memory that an earlier one left.
+    """
     slope = _bytes_per_sample(trials)
     done = [one for one in trials if not one.failed]
-    if slope is None:
+    if slope is None or slope <= 0:
         return None
     largest = max(done, key=lambda one: one.size)
     return round(largest.peak_bytes + slope * (size - largest.size))

@@ -82,3 +82,16 @@ def test_the_whole_batch_is_told_by_the_line():
     trials = [Trial(8, 180 * MB), Trial(16, 260 * MB)]
 
     assert estimate_peak(trials, 256) == 2660 * MB
+
+
+def test_memory_that_does_not_rise_with_the_size_tells_nothing_of_the_whole_batch():
+    trials = [Trial(0, 100 * MB), Trial(3, 810 * MB), Trial(1, 838 * MB)]
+
+    assert estimate_peak(trials, 96) is None
+
+
+def test_one_sample_is_tried_once_where_memory_was_short_before_any_step():
+    trials = [Trial(0, 120 * MB), Trial(8, 130 * MB), Trial(2, 130 * MB)]
+    assert next_size(trials, 256, 100 * MB) == 1
+
+    assert next_size([*trials, Trial(1, 130 * MB)], 256, 100 * MB) is None
