@@ -37,7 +37,7 @@ zoo: $(STAMPS)-test  ## run the zoo: scripts with a known fault and their twins,
 bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene (some 20 minutes)
 	$(BIN)/python benchmarks/overhead.py
 
-bench-fit: $(STAMPS)-test  ## measure how memfit makes trainings fit, beside plain Keras (some 30 minutes)
+bench-fit: $(STAMPS)-test  ## measure how memfit makes trainings fit, beside plain Keras (some 35 minutes)
 	$(BIN)/python benchmarks/fit.py
 
 clean:  ## remove the environment and all caches

@@ -19,6 +19,7 @@ class Case:
         quick_batch_size: The same for a quick look, where they do not.
         backends: Where it is trained. Convolutions of JAX on a CPU take minutes.
         batchnorm: What memfit is told of BatchNormalization.
+        is_slow: Whether building its graph takes most of the time.
     """
 
     name: str
@@ -26,11 +27,12 @@ class Case:
     quick_batch_size: int
     backends: tuple[str, ...] = ("tensorflow", "torch", "jax")
     batchnorm: str | None = None
+    is_slow: bool = False
 
 
 CASES = (
     Case("conv", 1024, 192, ("tensorflow", "torch"), batchnorm="micro"),
-    Case("transformer", 1024, 192),
+    Case("transformer", 1024, 192, is_slow=True),
     Case("dense", 1_000_000, 100_000),
 )
 
