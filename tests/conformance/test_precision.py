@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from conftest import BACKENDS
+from conftest import BACKENDS, QUIET, two_at_a_time
 
 CHECKS = """
 import sys, warnings
@@ -188,17 +188,27 @@ print("good")
 """
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    def check(backend):
+        folder = tmp_path_factory.mktemp(backend)
+        (folder / "checks.py").write_text(CHECKS)
+        return subprocess.run(
+            [sys.executable, "checks.py"],
+            cwd=folder,
+            env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    with two_at_a_time(check, BACKENDS) as jobs:
+        yield jobs
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_precision_is_reduced_as_agreed_and_undone(backend, memfit):
-    environment = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(memfit.script(CHECKS))],
-        cwd=memfit.cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_precision_is_reduced_as_agreed_and_undone(backend, begun):
+    done = begun[backend,].result()
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.endswith("good\n")

@@ -6,13 +6,20 @@ import sys
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS
+from conftest import BACKENDS, QUIET, SCRIPTS, two_at_a_time
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    path = tmp_path_factory.mktemp("recomputed") / "model.keras"
+    with two_at_a_time(lambda backend: run(backend, path.with_stem(backend)), BACKENDS) as jobs:
+        yield jobs
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_recomputed_model_learns_the_same(backend, tmp_path):
+def test_a_recomputed_model_learns_the_same(backend, begun):
     """The checks and what they compare are in `tests/scripts/recomputed.py`."""
-    done = run(backend, tmp_path / "model.keras")
+    done = begun[backend,].result()
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.endswith("good\n")
