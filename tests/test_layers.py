@@ -9,7 +9,7 @@ import memfit
 
 ROOT = Path(memfit.__file__).parent
 ORDER = (
-    ("errors", "guard", "units", "__init__"),
+    ("errors", "trouble", "units", "__init__"),
     ("backends",),
     ("measure",),
     ("record",),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memfit.act.configure import configure as configure
     from memfit.act.fitting import BudgetWarning as BudgetWarning
     from memfit.act.fitting import fit as fit
+    from memfit.act.guarding import guard as guard
     from memfit.act.isolated import isolated as isolated
     from memfit.act.pieces import split as split
     from memfit.act.precision import reduce_precision as reduce_precision
@@ -46,6 +47,7 @@ __all__ = [
     "UsageError",
     "configure",
     "fit",
+    "guard",
     "isolated",
     "recompute",
     "reduce_precision",
@@ -60,6 +62,7 @@ _LATER = {
     "SurvivorWarning": ("memfit.act.session", "SurvivorWarning"),
     "configure": ("memfit.act.configure", "configure"),
     "fit": ("memfit.act.fitting", "fit"),
+    "guard": ("memfit.act.guarding", "guard"),
     "isolated": ("memfit.act.isolated", "isolated"),
     "recompute": ("memfit.act.recompute", "recompute"),
     "reduce_precision": ("memfit.act.precision", "reduce_precision"),

@@ -101,6 +101,12 @@ def check_batchnorm(batchnorm: object) -> None:
 
 def check_model(model: Any) -> None:
     """Raises if batches of this model cannot be cut, and says why."""
+    check_steps(model)
+    _check_layers(model)
+
+
+def check_steps(model: Any) -> None:
+    """Raises if the steps of this model are not Keras's own for one device."""
     import keras
 
     if not isinstance(model, keras.Model):
@@ -126,7 +132,6 @@ def check_model(model: Any) -> None:
             f"The model {model.name!r} was made under a tf.distribute strategy. memfit does not "
             "cut batches there; make it outside of the strategy's scope."
         )
-    _check_layers(model)
 
 
 def _check_layers(model: Any) -> None:

@@ -1,10 +1,10 @@
 """The state of a training on disk: weights, optimizer, metrics and seeds, to be put back."""
 
 import random
-import tempfile
 from types import TracebackType
 from typing import Any
 
+from memfit.backends.kept import Kept
 from memfit.backends.steps import get_steps
 
 
@@ -25,22 +25,14 @@ class Snapshot:
 
         self._random = (random.getstate(), np.random.get_state(), get_steps().get_random_state())
         self._variables = _all_variables(model)
-        self._file = tempfile.TemporaryFile(prefix="memfit-")  # noqa: SIM115
-        self._kinds = []
-        for one in self._variables:
-            value = ops.convert_to_numpy(one.value)
-            self._kinds.append((value.dtype, value.shape))
-            self._file.write(value.tobytes())
+        self._kept = Kept(ops.convert_to_numpy(one.value) for one in self._variables)
 
     def restore(self) -> None:
         """Puts the values back."""
         import numpy as np
 
-        self._file.seek(0)
-        for one, (dtype, shape) in zip(self._variables, self._kinds, strict=True):
-            count = int(np.prod(shape, dtype="int64"))
-            data = self._file.read(count * dtype.itemsize)
-            one.assign(np.frombuffer(data, dtype, count).reshape(shape))
+        for one, value in zip(self._variables, self._kept.read(), strict=True):
+            one.assign(value)
         of_python, of_numpy, of_framework = self._random
         random.setstate(of_python)
         np.random.set_state(of_numpy)
@@ -56,7 +48,7 @@ class Snapshot:
         trace: TracebackType | None,
     ) -> None:
         self.restore()
-        self._file.close()
+        self._kept.close()
 
 
 def _all_variables(model: Any) -> list[Any]:

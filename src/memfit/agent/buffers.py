@@ -5,10 +5,10 @@ from typing import Any
 
 from memfit.agent.observed import Observed
 from memfit.backends import DataStage, loaded_backends
-from memfit.guard import harmless
 from memfit.measure.live_objects import things_in
 from memfit.measure.user_code import tell_place
 from memfit.record.entries import Buffer
+from memfit.trouble import harmless
 
 _LEAST_BYTES = 16_000_000
 _enqueuers: "weakref.WeakSet[Any]" = weakref.WeakSet()

@@ -8,10 +8,10 @@ import keras
 
 from memfit.agent import session
 from memfit.agent.recorder import Counters, Recorder
-from memfit.guard import harmless
 from memfit.measure.process import ProcessMemory
 from memfit.record.entries import Sample
 from memfit.record.runs import create_run
+from memfit.trouble import harmless
 
 
 class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras ships no types

@@ -10,8 +10,8 @@ from typing import Any
 from memfit.agent import collector, session
 from memfit.agent.buffers import note_enqueuer
 from memfit.backends import BACKEND_NAMES, active_backend_name, get_backend, tell_after
-from memfit.guard import harmless
 from memfit.measure.live_objects import things_in
+from memfit.trouble import harmless
 
 _WITH_CALLBACKS = ("fit", "evaluate", "predict")
 # Classes that are watched once their module is loaded: module, class, method, kind of thing.

@@ -11,7 +11,6 @@ from typing import Any
 
 from memfit.agent import collector
 from memfit.backends import Compilation
-from memfit.guard import harmless
 from memfit.measure.user_code import (
     as_typed,
     find_call,
@@ -22,6 +21,7 @@ from memfit.measure.user_code import (
     user_files,
 )
 from memfit.record.entries import Called, Loaded, Made, Retraced
+from memfit.trouble import harmless
 
 # Things that are made once or twice are in good order.
 _LEAST_MORE = 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import memfit
-from memfit import guard
+from memfit import trouble
 from memfit.agent import collector
 from memfit.agent.examiner import Examiner
 from memfit.agent.observed import Observed
@@ -20,7 +20,6 @@ from memfit.agent.phases import Phases
 from memfit.agent.software import read_software
 from memfit.agent.suspicion import Suspicion
 from memfit.backends import DeviceMemory, active_backend_name, get_backend
-from memfit.guard import harmless
 from memfit.measure.allocator import AllocatorMemory, read_allocator
 from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
@@ -30,6 +29,7 @@ from memfit.record.entries import FORMAT, End, Header, Progress, Sample, Trouble
 from memfit.record.pace import sample_every_s
 from memfit.record.runs import create_file
 from memfit.record.writer import Writer
+from memfit.trouble import harmless
 
 _MOST_TROUBLES = 20
 # The script has come back to lines that it had left this often: it is in a loop.
@@ -110,7 +110,7 @@ class Recorder:
         self._lines: set[str] = set()
         self._last_line: str | None = None
         self._num_returns = 0
-        guard.on_trouble = self._record_trouble
+        trouble.on_trouble = self._record_trouble
         self._writer.append(_header())
         self.note_software()
         self._thread = threading.Thread(target=self._sample_forever, name="memfit", daemon=True)

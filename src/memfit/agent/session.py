@@ -6,8 +6,8 @@ import threading
 
 from memfit.agent.observed import Observed
 from memfit.agent.recorder import Counters, Recorder
-from memfit.guard import harmless
 from memfit.record.handover import Handover
+from memfit.trouble import harmless
 
 counters = Counters()
 observed = Observed()

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from memfit.backends import loaded_backends
-from memfit.guard import harmless
 from memfit.measure.live_objects import describe
 from memfit.measure.user_code import find_running, is_user_file, tell_place
 from memfit.record.entries import Allocated
+from memfit.trouble import harmless
 
 _FRAMES = 24
 _MOST_LINES = 5

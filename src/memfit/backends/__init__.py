@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-from memfit.guard import harmless
+from memfit.trouble import harmless
 
 _MOST_ARGUMENTS = 64
 _DEEPEST_ARGUMENT = 4

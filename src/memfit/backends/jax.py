@@ -17,7 +17,7 @@ from memfit.backends import (
     describe_arguments,
     written_at,
 )
-from memfit.guard import harmless
+from memfit.trouble import harmless
 
 FIT_COPIES_ARRAYS = False
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"

@@ -20,7 +20,7 @@ from memfit.backends import (
     written_at,
 )
 from memfit.backends import tensorflow_data as data
-from memfit.guard import harmless
+from memfit.trouble import harmless
 
 FIT_COPIES_ARRAYS = True
 # A tape is open for one step; one that is open longer records a whole loop.

@@ -17,7 +17,7 @@ from memfit.backends import (
     kind_by_class,
     tell_after,
 )
-from memfit.guard import harmless
+from memfit.trouble import harmless
 
 FIT_COPIES_ARRAYS = False
 _KINDS = {

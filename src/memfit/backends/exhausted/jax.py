@@ -18,7 +18,13 @@ _WORDING = re.compile(
 )
 
 
+# Of an array that is to be made from a value, such as `jnp.zeros`: a plain `ValueError`.
+_OF_A_VALUE = re.compile(r"RESOURCE_EXHAUSTED: Out of memory allocating \d+ bytes")
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Returns whether `error` is how JAX says that memory ran out."""
+    if type(error) is ValueError:
+        return _OF_A_VALUE.match(message(error)) is not None
     kinds = type_names(error, "jax") | type_names(error, "jaxlib")
     return bool(kinds & _TYPES) and _WORDING.search(message(error)) is not None

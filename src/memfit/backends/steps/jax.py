@@ -32,7 +32,7 @@ def _fresh(model: Any, pieces: Pieces, name: str) -> Any:
 
     JAX remembers what it compiled by function and shapes; it knows nothing of the size.
     """
-    loop = _Loop(pieces)
+    loop = Loop(pieces)
 
     def step(model: Any, state: _State, data: Any) -> tuple[Any, _State]:
         done: tuple[Any, _State] = getattr(loop, name)(model, state, data)
@@ -56,7 +56,7 @@ def set_random_state(state: None) -> None:
     """There is nothing to put back."""
 
 
-class _Loop:
+class Loop:
     """The pieces of a batch, one after another."""
 
     def __init__(self, pieces: Pieces) -> None:
@@ -64,6 +64,14 @@ class _Loop:
         self._needs_totals = False
 
     def train_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
+        """Stands in for the model's own."""
+        trainable, _, optimizer, _ = state
+        logs, gradients, others, metrics = self.learn(model, state, data)
+        trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
+        return logs, (trainable, others, optimizer, metrics)
+
+    def learn(self, model: Any, state: _State, data: Any) -> tuple[Any, Any, Any, Any]:
+        """Returns logs, gradients, variables that are not trained, and metrics."""
         trainable, others, optimizer, metrics = state
         averaged = self._averaged_indices(model)
         begin = [others[index] for index in averaged]
@@ -104,15 +112,15 @@ class _Loop:
             carry, y_pred = self._each(data, run_piece, (*zeros, list(others), list(metrics)))
         except NeedsTotalsError:
             self._needs_totals = True
-            return self.train_step(model, state, data)
+            return self.learn(model, state, data)
         gradients, moved, others, metrics = carry
         for index, value in zip(averaged, moved, strict=True):
             others[index] = value
-        trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
         logs, metrics = self._finish(model, metrics, data, y_pred)
-        return logs, (trainable, others, optimizer, metrics)
+        return logs, gradients, others, metrics
 
     def test_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
+        """Stands in for the model's own."""
         trainable, others, metrics = state
         totals = self._count(model, state, data) if self._needs_totals else None
 

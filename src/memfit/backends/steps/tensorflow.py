@@ -27,12 +27,12 @@ _Run = Callable[[Any, Any, list[Any]], list[Any]]
 
 def make_train_step(model: Any, pieces: Pieces) -> Any:
     """Returns a step that runs the batch piece by piece and updates the weights once."""
-    return _Loop(model, pieces, is_training=True).train_step
+    return Loop(model, pieces, is_training=True).train_step
 
 
 def make_test_step(model: Any, pieces: Pieces) -> Any:
     """Returns a step that evaluates the batch piece by piece."""
-    return _Loop(model, pieces, is_training=False).run
+    return Loop(model, pieces, is_training=False).run
 
 
 def get_random_state() -> None:
@@ -43,12 +43,39 @@ def set_random_state(state: None) -> None:
     """There is nothing to put back."""
 
 
-class _Loop:
-    """The pieces of a batch, one after another."""
+def check_model(model: Any, pieces: Pieces) -> None:
+    """Raises if the batches of this model cannot be cut on TensorFlow, and says why."""
+    if pieces.collects and model.jit_compile:
+        raise UsageError(
+            "Cannot gather predictions under XLA for metrics that need the whole batch. "
+            "Received: jit_compile=True and a metric that memfit cannot add up over pieces. "
+            "Compile with jit_compile=False, or use Keras's own metrics."
+        )
 
-    def __init__(self, model: Any, pieces: Pieces, *, is_training: bool) -> None:
+
+def update(model: Any, gradients: Sequence[Any]) -> None:
+    """Updates the weights by their gradients."""
+    if gradients:
+        model.optimizer.apply_gradients(zip(gradients, model.trainable_weights, strict=True))
+
+
+class Loop:
+    """The pieces of a batch, one after another.
+
+    Args:
+        model: The model that is trained.
+        pieces: How batches are cut.
+        is_training: Whether gradients are computed.
+        is_whole: Whether a batch is always one piece; then nothing is cut.
+    """
+
+    def __init__(
+        self, model: Any, pieces: Pieces, *, is_training: bool, is_whole: bool = False
+    ) -> None:
         self._pieces = pieces
         self._is_training = is_training
+        self._is_whole = is_whole
+        self._collects = pieces.collects and not is_whole
         self._is_fixed = bool(model.jit_compile)
         self._needs_totals = False
         self._gradients: list[Any] = []
@@ -57,24 +84,25 @@ class _Loop:
         pieces.on_resize(self._size.assign)
         if self._is_fixed:
             pieces.on_resize(lambda _: _forget_functions(model))
-        if pieces.collects and model.jit_compile:
-            raise UsageError(
-                "Cannot gather predictions under XLA for metrics that need the whole batch. "
-                "Received: jit_compile=True and a metric that memfit cannot add up over pieces. "
-                "Compile with jit_compile=False, or use Keras's own metrics."
-            )
+        if not is_whole:
+            check_model(model, pieces)
 
     def train_step(self, model: Any, data: Any) -> Any:
-        logs = self.run(model, data)
-        if self._gradients:
-            model.optimizer.apply_gradients(
-                zip(self._gradients, model.trainable_weights, strict=True)
-            )
-        self._gradients = []
+        """Stands in for the model's own."""
+        logs, gradients = self.learn(model, data)
+        update(model, gradients)
         return logs
 
+    def learn(self, model: Any, data: Any) -> tuple[Any, list[Any]]:
+        """Returns the logs and the gradients of the batch."""
+        logs = self.run(model, data)
+        gradients, self._gradients = self._gradients, []
+        return logs, gradients
+
     def run(self, model: Any, data: Any) -> Any:
-        check(data)
+        """Returns the logs; stands in for the model's own `test_step`."""
+        if not self._is_whole:
+            check(data)
         model._symbolic_build(data_batch=data)  # nothing can be made inside a loop
         weights = model.trainable_weights if self._is_training else []
         averaged = list(self._pieces.averaged) if self._is_training else []
@@ -112,7 +140,7 @@ class _Loop:
             tracker.update_state(value, sample_weight=num_samples)
         for one, value in zip(averaged, left[num_sums - len(averaged) :], strict=False):
             one.assign(value)
-        if not self._pieces.collects:
+        if not self._collects:
             return model.get_metrics_result()
         x, y, sample_weight = unpack(data)
         y_pred = self._gather(model, x, left[num_sums:])
@@ -132,7 +160,7 @@ class _Loop:
             scaled = model.optimizer.scale_loss(loss) if weights else loss
             scaled = scaled * tf.cast(share, loss.dtype)
         model._loss_tracker.update_state(loss, sample_weight=tf.shape(flatten(piece)[0])[0])
-        if not self._pieces.collects:
+        if not self._collects:
             model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
         found = tape.gradient(scaled, [one.value for one in weights]) if weights else []
         self._has_gradient = [
@@ -146,6 +174,8 @@ class _Loop:
 
     def _each(self, data: Any, run_piece: _Run, carry: list[Any]) -> list[Any]:
         """Runs the whole pieces in a loop, then what is left of the batch."""
+        if self._is_whole:
+            return run_piece(data, tf.constant(1.0), carry)
         size = self._pieces.size if self._is_fixed else self._size.value()
         num_samples = tf.shape(flatten(data)[0])[0]
         num_whole = num_samples // size
@@ -185,7 +215,7 @@ class _Loop:
 
     def _make_arrays(self, model: Any, data: Any) -> list[Any]:
         """Returns the arrays that predictions are gathered in, none if nobody asks for them."""
-        if not self._pieces.collects:
+        if not self._collects:
             return []
         x, _, _ = unpack(data)
         return [

@@ -11,12 +11,12 @@ from memfit.backends.steps.losses import NeedsTotalsError, count_losses, counted
 
 def make_train_step(model: Any, pieces: Pieces) -> Any:
     """Returns a step that runs the batch piece by piece and updates the weights once."""
-    return _Loop(pieces, is_training=True).train_step
+    return Loop(pieces, is_training=True).train_step
 
 
 def make_test_step(model: Any, pieces: Pieces) -> Any:
     """Returns a step that evaluates the batch piece by piece."""
-    return _Loop(pieces, is_training=False).test_step
+    return Loop(pieces, is_training=False).test_step
 
 
 def get_random_state() -> Any:
@@ -32,7 +32,7 @@ def set_random_state(state: Any) -> None:
         torch.cuda.set_rng_state_all(state[1])
 
 
-class _Loop:
+class Loop:
     """The pieces of a batch, one after another."""
 
     def __init__(self, pieces: Pieces, *, is_training: bool) -> None:
@@ -41,15 +41,18 @@ class _Loop:
         self._needs_totals = False
 
     def train_step(self, model: Any, data: Any) -> Any:
-        model.zero_grad()
-        logs = self._run(model, data)
-        weights = model.trainable_weights[:]
-        if weights:
-            with torch.no_grad():
-                model.optimizer.apply([weight.value.grad for weight in weights], weights)
+        """Stands in for the model's own."""
+        logs = self.learn(model, data)
+        update(model)
         return logs
 
+    def learn(self, model: Any, data: Any) -> Any:
+        """Returns the logs and leaves the gradients of the batch in the weights' `.grad`."""
+        model.zero_grad()
+        return self._run(model, data)
+
     def test_step(self, model: Any, data: Any) -> Any:
+        """Stands in for the model's own."""
         with torch.no_grad():
             return self._run(model, data)
 
@@ -105,6 +108,14 @@ class _Loop:
                 )
             totals = [total + count for total, count in zip(totals, counts, strict=True)]
         return totals
+
+
+def update(model: Any) -> None:
+    """Updates the weights by their gradients."""
+    weights = model.trainable_weights[:]
+    if weights:
+        with torch.no_grad():
+            model.optimizer.apply([weight.value.grad for weight in weights], weights)
 
 
 class _Averages:

@@ -1,14 +1,14 @@
 import pytest
 
-from memfit import guard
-from memfit.guard import harmless
+from memfit import trouble
+from memfit.trouble import harmless
 
 
 @pytest.fixture
 def told(monkeypatch):
     """What the recorder of this process is told."""
     heard = []
-    monkeypatch.setattr(guard, "on_trouble", lambda where, error: heard.append((where, error)))
+    monkeypatch.setattr(trouble, "on_trouble", lambda where, error: heard.append((where, error)))
     return heard
 
 
@@ -49,12 +49,12 @@ def test_a_recorder_that_fails_itself_does_no_harm(monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(guard, "on_trouble", fail)
+    monkeypatch.setattr(trouble, "on_trouble", fail)
 
     assert harmless(lambda: 1 / 0)() is None
 
 
 def test_without_a_recorder_an_error_does_no_harm(monkeypatch):
-    monkeypatch.setattr(guard, "on_trouble", None)
+    monkeypatch.setattr(trouble, "on_trouble", None)
 
     assert harmless(lambda: 1 / 0)() is None

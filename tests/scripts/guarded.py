@@ -1,0 +1,192 @@
+"""Trains where memory runs out, guarded; prints as lines of JSON what came of it.
+
+Arguments: the backend, and the places below to try, all of them if none is given.
+
+As in `exhaust.py`, the limit is on data, some 160 MB above what is used when it is set. The same
+training without a limit runs first, to compare with.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+
+backend, *places = sys.argv[1:]
+os.environ["KERAS_BACKEND"] = backend
+# Where oneDNN cannot allocate, TensorFlow crashes; and its pool of memory hides the limit.
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+
+import keras  # noqa: E402  # the backend is chosen first
+import numpy as np  # noqa: E402
+
+from memfit.act.guarding import guard  # noqa: E402
+from memfit.act.probing import release  # noqa: E402
+from memfit.backends.exhausted import is_out_of_memory  # noqa: E402
+from memfit.backends.kept import Kept  # noqa: E402
+
+ROOM_BYTES = 160_000_000
+WIDE = 4096
+
+
+def narrow(rows, **options):
+    """Small weights, and activations of 16 kB a sample."""
+    return [keras.layers.Dense(WIDE, "relu")], (rows, 16), options
+
+
+def square(units, optimizer):
+    """A kernel whose square is what counts, and few samples."""
+    return [keras.layers.Dense(units, "relu")], (8, units), {"optimizer": optimizer}
+
+
+def long(rows):
+    """Samples of which each has `rows` rows, so one alone is large."""
+    draws = keras.layers.Dropout(1e-9)  # and drops nothing
+    pools = keras.layers.GlobalAveragePooling1D()
+    return [draws, keras.layers.Dense(WIDE, "relu"), pools], (4, rows, 16), {}
+
+
+def normalised(rows):
+    layers = [keras.layers.Dense(WIDE), keras.layers.BatchNormalization()]
+    return layers, (rows, 16), {"optimizer": keras.optimizers.SGD(1e-4)}
+
+
+# Layers, the shape of a batch, and how the model is compiled.
+PLACES = {
+    "forward": lambda: narrow(16_384),  # 268 MB at once
+    "backward": lambda: narrow(4000),  # 65 MB at once: two of them fit, three do not
+    "validation": lambda: narrow(16_384),
+    "update": lambda: square(5000, "adam"),
+    "kept": lambda: square(3000, keras.optimizers.SGD(0.1)),
+    "one sample": lambda: long(16_384),
+    "normalised": lambda: normalised(16_384),
+}
+
+
+def build(where):
+    keras.utils.set_random_seed(0)
+    layers, shape, options = PLACES[where]()
+    model = keras.Sequential([keras.Input(shape[1:]), *layers, keras.layers.Dense(1)])
+    model.compile(**{"optimizer": keras.optimizers.SGD(0.1, momentum=0.9), **options}, loss="mse")
+    return model
+
+
+class Counted(Kept):
+    number = 0
+
+    def __init__(self, arrays):
+        Counted.number += 1
+        super().__init__(arrays)
+
+
+class Batches(keras.utils.PyDataset):
+    def __init__(self, shape, number):
+        super().__init__()
+        self._shape, self._number = shape, number
+        self.taken = []
+
+    def __len__(self):
+        return self._number
+
+    def __getitem__(self, index):
+        self.taken.append(index)
+        noise = np.random.default_rng(index)
+        x = 0.1 * noise.standard_normal(self._shape, "float32")
+        return x, noise.standard_normal((self._shape[0], 1), "float32")
+
+
+def limit():
+    release()  # what is given back later would be room
+    status = Path("/proc/self/status").read_text().split()
+    used_bytes = int(status[status.index("VmData:") + 1]) * 1024
+    resource.setrlimit(resource.RLIMIT_DATA, (used_bytes + ROOM_BYTES, resource.RLIM_INFINITY))
+
+
+def lift():
+    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def read_state(model):
+    variables = [*model.variables, *model.optimizer.variables]
+    return [np.array(keras.ops.convert_to_numpy(one.value)) for one in variables]
+
+
+def read_random():
+    """The state of torch's own generator, which is no variable."""
+    return bytes(sys.modules["torch"].get_rng_state().numpy()) if backend == "torch" else b""
+
+
+def differ(ours, theirs):
+    pairs = zip(ours, theirs, strict=True)
+    return max(float(np.abs(one - other).max(initial=0.0)) for one, other in pairs)
+
+
+def train(model, batches, test, epochs=1):
+    return model.fit(batches, validation_data=test, epochs=epochs, verbose=0, shuffle=False)
+
+
+def put_back(model, values):
+    for one, value in zip([*model.variables, *model.optimizer.variables], values, strict=True):
+        one.assign(value)
+
+
+def run(where):
+    _, shape, _ = PLACES[where]()
+    small = (8, *shape[1:]) if where != "one sample" else (1, 8, 16)
+    train_shape = small if where == "validation" else shape
+    test_shape = shape if where in ("forward", "validation") else small
+
+    def data():
+        return Batches(train_shape, 3), Batches(test_shape, 2)
+
+    free = build(where)
+    free_history = train(free, *data(), epochs=2).history
+    free_state = read_state(free)
+    del free
+
+    model, (batches, test) = build(where), data()
+    model.optimizer.build(model.trainable_variables)
+    before = read_state(model)
+    change = guard(model, calm_batches=3)
+    train(model, *[Batches(small, 1)] * 2)  # starts threads and compiles
+    put_back(model, before)
+    random = read_random()
+    result = {"where": where, "error": None, "changed": None, "taken": None}
+    limit()
+    try:
+        history = train(model, batches, test)
+    except Exception as error:
+        lift()
+        result["error"] = {
+            "is_out_of_memory": is_out_of_memory(error),
+            "message": str(error),
+            "notes": getattr(error, "__notes__", []),
+        }
+        result["changed"] = differ(read_state(model), before) or float(read_random() != random)
+        history = train(model, batches, test)
+    lift()
+    more = train(model, batches, test).history
+    if result["error"] is None:
+        result["taken"] = batches.taken
+    result["histories"] = [
+        {name: values + more[name] for name, values in history.history.items()},
+        free_history,
+    ]
+    result["differs"] = differ(read_state(model), free_state)
+    change.undo()
+    return result
+
+
+guarded = importlib.import_module(f"memfit.backends.guarded.{backend}")
+guarded.Kept = Counted
+for where in places or PLACES:
+    Counted.number = 0
+    with contextlib.redirect_stderr(io.StringIO()) as told:
+        result = run(where)
+    print(
+        json.dumps({**result, "kept": Counted.number, "told": told.getvalue().splitlines()}),
+        flush=True,
+    )
