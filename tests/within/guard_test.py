@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from keras import layers
 
+from memfit.act.fitting import fit
 from memfit.act.guarding import guard
+from memfit.act.pieces import split
 from memfit.errors import UsageError
 
 BACKEND = keras.backend.backend()
@@ -178,4 +180,19 @@ def test_what_cannot_be_guarded_is_refused_with_the_reason(kind, message):
     model.compile("sgd", "mse")
 
     with pytest.raises(UsageError, match=message):
+        guard(model)
+
+
+def test_a_guard_stands_alone():
+    x, y = RNG.standard_normal((8, 4)), RNG.standard_normal((8, 1))
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(1)])
+    model.compile("sgd", "mse")
+
+    with guard(model):
+        for change in (guard, lambda one: split(one, 4)):
+            with pytest.raises(UsageError, match="is guarded"):
+                change(model)
+        with pytest.raises(UsageError, match="is guarded"):
+            fit(model, x, y, batch_size=8, budget="100GB")
+    with split(model, 4), pytest.raises(UsageError, match="in pieces already"):
         guard(model)

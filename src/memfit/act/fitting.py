@@ -11,6 +11,7 @@ from typing import Any
 
 from memfit.act.choosing import Terms, choose
 from memfit.act.first_batch import count_bytes, find_first_batch, take
+from memfit.act.pieces import check_unguarded
 from memfit.act.probing import Prober
 from memfit.backends import get_backend
 from memfit.errors import BudgetError, UsageError
@@ -134,6 +135,7 @@ def _prepare(
     arguments = dict(inspect.signature(original).bind(model, *args, **kwargs).arguments)
     del arguments["self"]
     _check_compiled(model)
+    check_unguarded(model)
     _check_budget(terms.budget_bytes)
     batch, arguments = find_first_batch(arguments, terms.batch_size)
     was_built = _is_built(model)

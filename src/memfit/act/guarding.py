@@ -8,7 +8,8 @@ from typing import Any
 
 from memfit.act.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.act.change import Change, forget_functions
-from memfit.act.pieces import check_model, check_steps, make_pieces
+from memfit.act.optimizer_build import guard_build
+from memfit.act.pieces import check_model, check_steps, check_unguarded, make_pieces
 from memfit.act.probing import release
 from memfit.backends.exhausted import is_out_of_memory
 from memfit.backends.guarded import WHOLE, Attempt, get_guarded
@@ -31,7 +32,8 @@ def guard(
     When an allocation fails in `fit`, `evaluate`, `train_on_batch` or `test_on_batch`, weights,
     optimizer, metrics and seeds are put back, and the same batch is run again in pieces of half
     the size, with the result of the whole batch. After some batches without trouble the pieces
-    grow back. Each change is told in a line on stderr.
+    grow back. Each change is told in a line on stderr. Where the variables of the optimizer do
+    not fit, none of them is left behind.
 
     If pieces of one sample do not help, or the model cannot be cut, the error is raised with a
     note and the model is as it was before the batch.
@@ -57,6 +59,7 @@ def guard(
         ```
     """
     check_steps(model)
+    check_unguarded(model)
     _check_functions(model)
     makers = {
         f"make_{name}": _make_maker(
@@ -67,8 +70,11 @@ def guard(
     before = {name: model.__dict__[name] for name in makers if name in model.__dict__}
     model.__dict__.update(makers)
     forget_functions(model)
+    undo_build = guard_build(model.optimizer) if model.optimizer is not None else None
 
     def undo() -> None:
+        if undo_build is not None:
+            undo_build()
         for name in makers:
             model.__dict__.pop(name, None)
         model.__dict__.update(before)
@@ -80,6 +86,11 @@ def guard(
 def _check_functions(model: Any) -> None:
     import keras
 
+    if "train_step" in model.__dict__:
+        raise UsageError(
+            f"Batches of {model.name!r} run in pieces already. Undo that first, and let the guard "
+            "cut them: memfit.guard(model, size=32)."
+        )
     for name in _FUNCTIONS:
         if not getattr(type(model), f"make_{name}").__module__.startswith("keras."):
             raise UsageError(
@@ -98,6 +109,9 @@ def _make_maker(model: Any, name: str, guard: "_Guard", batchnorm: str | None) -
 
     def make(force: bool = False) -> Any:
         if getattr(model, name) is None or force:
+            if is_training and model.built and not model.optimizer.built:
+                # TensorFlow would make its variables inside of the first step.
+                model.optimizer.build(model.trainable_variables)
             guard.why_whole = _find_why_whole(model, batchnorm)
             pieces = make_pieces(model, WHOLE, batchnorm)
             make_function = get_guarded().make_function

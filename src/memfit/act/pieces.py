@@ -50,6 +50,7 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
     """
     _check_size(size)
     check_model(model)
+    check_unguarded(model)
     normalising = find_batchnorm(model)
     check_batchnorm(batchnorm)
     if normalising and batchnorm is None:
@@ -131,6 +132,15 @@ def check_steps(model: Any) -> None:
         raise UsageError(
             f"The model {model.name!r} was made under a tf.distribute strategy. memfit does not "
             "cut batches there; make it outside of the strategy's scope."
+        )
+
+
+def check_unguarded(model: Any) -> None:
+    """Raises if `memfit.guard` runs the batches of this model."""
+    if "make_train_function" in model.__dict__:
+        raise UsageError(
+            f"The model {model.name!r} is guarded, and the guard runs batches in its own way. Undo "
+            "the guard first, or let it cut the batches: memfit.guard(model, size=32)."
         )
 
 

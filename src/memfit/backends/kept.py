@@ -1,6 +1,7 @@
 """Arrays kept in a file, which takes no memory, to be read back."""
 
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ class Kept:
 
     def __init__(self, arrays: Iterable[Any]) -> None:
         self._file = tempfile.TemporaryFile(prefix="memfit-")  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
         self._kinds = []
         for one in arrays:
             self._kinds.append((one.dtype, one.shape))

@@ -60,6 +60,9 @@ class Guarded(Protocol):
             is_training: Whether the weights are updated.
         """
 
+    def wait(self, variables: list[Any]) -> None:
+        """Returns when the variables have their values; raises if there was no memory for one."""
+
     def release(self) -> None:
         """Gives back memory that the framework keeps for later."""
 

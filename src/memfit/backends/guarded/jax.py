@@ -44,6 +44,11 @@ def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) ->
     return function
 
 
+def wait(variables: list[Any]) -> None:
+    """JAX tells that an array could not be made when it is waited for."""
+    jax.block_until_ready([one.value for one in variables])
+
+
 def release() -> None:
     """JAX keeps nothing that could be given back."""
 
