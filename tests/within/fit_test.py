@@ -8,6 +8,7 @@ import pytest
 from keras import layers
 
 import memfit
+from memfit.act.coupled import explain_coupling
 from memfit.errors import BudgetError, InvalidSizeError, UsageError
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.units import parse_size
@@ -214,6 +215,35 @@ def test_arguments_that_make_no_sense_are_refused(arguments, message):
 def test_a_model_that_is_not_compiled_is_refused():
     with pytest.raises(UsageError, match="not compiled"):
         memfit.fit(not_compiled(), X, Y, batch_size=32, budget="100GB")
+
+
+def own_but_of_each_sample(y_true, y_pred):
+    return keras.ops.mean(keras.ops.abs(y_true - y_pred), axis=-1)
+
+
+def among_the_batch(y_true, y_pred):
+    """In the manner of contrastive losses: each sample against all others."""
+    alike = keras.ops.matmul(y_pred, keras.ops.transpose(y_true))
+    return -keras.ops.diagonal(keras.ops.log_softmax(alike, axis=1))
+
+
+@pytest.mark.parametrize("loss", ["mse", keras.losses.Huber(), own_but_of_each_sample])
+def test_a_loss_of_each_sample_may_be_cut(loss):
+    model = small()
+    model.compile("sgd", loss)
+
+    assert explain_coupling(model, (X, Y, None)) is None
+
+
+def test_a_loss_that_compares_samples_may_not_be_cut():
+    model = small()
+    model.compile("sgd", among_the_batch)
+
+    why = explain_coupling(model, (X, Y, None))
+
+    assert "it compares samples with each other" in why
+    assert "train_step" not in model.__dict__
+    assert not model.run_eagerly
 
 
 def test_a_fit_inside_a_fit_is_refused():

@@ -3,10 +3,10 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from memfit.act.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.act.change import Change
+from memfit.act.coupled import explain_coupling
 from memfit.act.pieces import check_batchnorm, check_model, install, make_pieces
 from memfit.act.precision import reduce_precision
 from memfit.act.probing import Measured, Prober
@@ -76,9 +76,8 @@ def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitSta
         BudgetError: Nothing fits; says the smallest budget that would do.
     """
     memory = Memory.of(prober.model, prober.batch, room.budget_bytes, terms)
-    chooser = _Chooser(prober, room, terms, changes)
     with Snapshot(prober.model):
-        plan = chooser.choose(memory.size)
+        plan = _Chooser(prober, room, terms, changes).choose(memory.size)
     memory.keep(plan.size or plan.batch_size)
     return plan
 
@@ -97,7 +96,7 @@ class _Chooser:
         self._changes = changes
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
-        self._why_whole = _find_why_whole(prober.model, terms)
+        self._why_whole = _find_why_whole(prober, terms)
         self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(prober.model))
 
     def choose(self, remembered_size: int | None) -> Plan:
@@ -266,11 +265,13 @@ class _Chooser:
         )
 
 
-def _find_why_whole(model: Any, terms: Terms) -> str | None:
+def _find_why_whole(prober: Prober, terms: Terms) -> str | None:
     """Why batches cannot be cut; `None` if they can."""
     try:
-        check_model(model)
+        check_model(prober.model)
     except UsageError as error:
         return str(error)
-    layers = find_batchnorm(model)
-    return explain_batchnorm(layers) if layers and terms.batchnorm is None else None
+    layers = find_batchnorm(prober.model)
+    if layers and terms.batchnorm is None:
+        return explain_batchnorm(layers)
+    return explain_coupling(prober.model, prober.batch)
