@@ -9,6 +9,7 @@ from keras import layers
 
 import memfit
 from memfit.act.coupled import explain_coupling
+from memfit.act.pacing import add_pace
 from memfit.errors import BudgetError, InvalidSizeError, UsageError
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.units import parse_size
@@ -215,6 +216,33 @@ def test_arguments_that_make_no_sense_are_refused(arguments, message):
 def test_a_model_that_is_not_compiled_is_refused():
     with pytest.raises(UsageError, match="not compiled"):
         memfit.fit(not_compiled(), X, Y, batch_size=32, budget="100GB")
+
+
+class Wide(keras.utils.PyDataset):
+    """Twelve batches of 40 MB, each for a step that takes nearly nothing."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        return np.ones((156_250, 64), "float32"), np.ones((156_250, 1), "float32")
+
+
+def test_a_tight_training_holds_few_batches_at_once():
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((64,)), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    before = read_tree_bytes()
+
+    arguments = add_pace({"x": Wide()}, batch_bytes=40 * MB, left_bytes=80 * MB)
+    with Peak() as peak:
+        model.fit(**arguments, verbose=0)
+
+    assert peak.read() - before < 5 * 40 * MB
+
+
+def test_a_training_with_room_is_not_held_back():
+    assert add_pace({"x": X}, batch_bytes=MB, left_bytes=100 * MB) == {"x": X}
 
 
 def own_but_of_each_sample(y_true, y_pred):

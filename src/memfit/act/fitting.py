@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memfit.act.choosing import Terms, choose
-from memfit.act.first_batch import count_bytes, find_first_batch, take
+from memfit.act.first_batch import Batch, count_bytes, find_first_batch, take
+from memfit.act.pacing import add_pace, count_queued
 from memfit.act.pieces import check_unguarded
 from memfit.act.probing import Prober
 from memfit.backends import get_backend
@@ -21,7 +22,7 @@ from memfit.plan.budget import Room
 from memfit.units import format_size
 
 _KERAS_BATCH_SIZE = 32  # what Keras takes if nobody says
-_DATA = ("x", "y", "sample_weight", "validation_data")
+_TRAINED, _VALIDATION = ("x", "y", "sample_weight"), "validation_data"
 _is_fitting = contextvars.ContextVar("memfit_is_fitting", default=False)
 
 
@@ -148,7 +149,7 @@ def _prepare(
         changes.enter_context(_looking_once(model))
     if arguments.get("verbose") not in (0, "0"):
         _say(str(plan))
-    return arguments
+    return add_pace(arguments, count_bytes(batch), terms.budget_bytes - plan.peak_bytes)
 
 
 def _is_built(model: Any) -> bool:
@@ -223,15 +224,20 @@ def _check_budget(budget_bytes: int) -> None:
         )
 
 
-def _measure_room(arguments: dict[str, Any], batch: Any, budget_bytes: int) -> Room:
+def _measure_room(arguments: dict[str, Any], batch: Batch, budget_bytes: int) -> Room:
     import keras
 
-    copies = get_backend(keras.backend.backend()).FIT_COPIES_ARRAYS
+    copies = get_backend(keras.backend.backend()).FIT_COPIES
+    batch_bytes = count_bytes(batch)
+    trained_bytes = count_bytes([arguments.get(name) for name in _TRAINED])
+    is_whole_data = trained_bytes == batch_bytes
+    # A step that is tried copies its batch; what is copied besides:
+    more_bytes = max(trained_bytes - batch_bytes, 0) + count_bytes(arguments.get(_VALIDATION))
     return Room(
         budget_bytes=budget_bytes,
         idle_bytes=read_tree_bytes(),
-        data_bytes=count_bytes([arguments.get(name) for name in _DATA]) if copies else 0,
-        batch_bytes=count_bytes(batch),
+        data_bytes=copies * more_bytes,
+        queued_bytes=0 if is_whole_data else count_queued(trained_bytes) * batch_bytes,
     )
 
 

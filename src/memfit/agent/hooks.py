@@ -173,7 +173,7 @@ def _note_data(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         thing.size_bytes for one in given for thing in things_in(one) if thing.kind == "array"
     )
     name = active_backend_name()
-    copies = name is not None and get_backend(name).FIT_COPIES_ARRAYS
+    copies = name is not None and get_backend(name).FIT_COPIES > 0
     session.observed.loaded("fit", size_bytes, size_bytes if copies else 0)
 
 

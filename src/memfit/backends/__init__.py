@@ -134,10 +134,10 @@ class Backend(Protocol):
     """What memfit needs of a framework. Modules of this package have this shape.
 
     Attributes:
-        FIT_COPIES_ARRAYS: Whether Keras's `fit` copies whole arrays for this framework.
+        FIT_COPIES: How many copies of whole arrays Keras's `fit` has at once for this framework.
     """
 
-    FIT_COPIES_ARRAYS: bool
+    FIT_COPIES: int
 
     def read_devices(self) -> tuple[DeviceMemory, ...]:
         """Returns the devices in use; none before the script has used one."""

@@ -19,7 +19,7 @@ from memfit.backends import (
 )
 from memfit.trouble import harmless
 
-FIT_COPIES_ARRAYS = False
+FIT_COPIES = 0
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 
 

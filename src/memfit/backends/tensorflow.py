@@ -22,7 +22,7 @@ from memfit.backends import (
 from memfit.backends import tensorflow_data as data
 from memfit.trouble import harmless
 
-FIT_COPIES_ARRAYS = True
+FIT_COPIES = 2
 # A tape is open for one step; one that is open longer records a whole loop.
 _LONG_S = 1.5
 _tapes: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()

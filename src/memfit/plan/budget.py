@@ -8,8 +8,6 @@ from memfit.units import format_size
 # Threads, buffers and fragments come and go while a training runs.
 _SPARE_SHARE = 0.06
 _LEAST_SPARE_BYTES = 8_000_000
-# Batches that are ready before they are needed.
-_QUEUED_BATCHES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +17,21 @@ class Room:
     Attributes:
         budget_bytes: What the person allows for the whole process tree.
         idle_bytes: What it takes already.
-        data_bytes: Copies of the data that training will make.
-        batch_bytes: One batch.
+        data_bytes: Copies of the data that training will make, and a single step does not.
+        queued_bytes: Batches that will be ready before they are needed.
     """
 
     budget_bytes: int
     idle_bytes: int
     data_bytes: int = 0
-    batch_bytes: int = 0
+    queued_bytes: int = 0
 
     @property
     def spare_bytes(self) -> int:
         """What is kept free, so that the budget holds."""
         headroom = max(self.budget_bytes - self.idle_bytes, 0)
         spare = max(_LEAST_SPARE_BYTES, int(_SPARE_SHARE * headroom))
-        return self.data_bytes + _QUEUED_BATCHES * self.batch_bytes + spare
+        return self.data_bytes + self.queued_bytes + spare
 
     @property
     def step_bytes(self) -> int:
@@ -43,11 +41,11 @@ class Room:
     @property
     def hard_bytes(self) -> int:
         """The most that a whole batch, with what earlier trials left behind, may have taken."""
-        return self.budget_bytes - self.data_bytes - self.batch_bytes
+        return self.budget_bytes - self.data_bytes - self.queued_bytes
 
     def smallest_budget(self, peak_bytes: int) -> int:
         """Returns the budget that a step with this peak would need."""
-        needed = peak_bytes + self.data_bytes + _QUEUED_BATCHES * self.batch_bytes
+        needed = peak_bytes + self.data_bytes + self.queued_bytes
         with_share = (needed - _SPARE_SHARE * self.idle_bytes) / (1 - _SPARE_SHARE)
         return max(needed + _LEAST_SPARE_BYTES, math.ceil(with_share) + 1)
 

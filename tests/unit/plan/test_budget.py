@@ -7,18 +7,20 @@ MB = 1_000_000
 
 def test_room_is_left_for_queues_copies_and_what_comes_and_goes():
     room = Room(
-        budget_bytes=1000 * MB, idle_bytes=500 * MB, data_bytes=50 * MB, batch_bytes=10 * MB
+        budget_bytes=1000 * MB, idle_bytes=500 * MB, data_bytes=50 * MB, queued_bytes=30 * MB
     )
 
     assert room.step_bytes == (1000 - 50 - 30 - 30) * MB
 
 
 def test_the_smallest_budget_would_be_enough_for_its_step():
-    room = Room(budget_bytes=600 * MB, idle_bytes=500 * MB, data_bytes=20 * MB, batch_bytes=5 * MB)
+    room = Room(
+        budget_bytes=600 * MB, idle_bytes=500 * MB, data_bytes=20 * MB, queued_bytes=15 * MB
+    )
 
     least = room.smallest_budget(900 * MB)
 
-    enough = Room(budget_bytes=least, idle_bytes=500 * MB, data_bytes=20 * MB, batch_bytes=5 * MB)
+    enough = Room(budget_bytes=least, idle_bytes=500 * MB, data_bytes=20 * MB, queued_bytes=15 * MB)
     assert enough.step_bytes >= 900 * MB
     assert least < 1.1 * 900 * MB
 
