@@ -275,7 +275,7 @@ def test_check_exits_with_3_when_memory_grows(memfit):
 
 
 def test_check_exits_with_0_when_memory_is_steady(memfit):
-    script = memfit.script("import time\nfor _ in range(50): time.sleep(0.1)\n")
+    script = memfit.script("import time\nfor _ in range(90): time.sleep(0.1)\n")
 
     ran = memfit.run(script, options=["--check"])
 
