@@ -12,6 +12,7 @@ from memfit.act.coupled import explain_coupling
 from memfit.act.pacing import add_pace
 from memfit.errors import BudgetError, InvalidSizeError, UsageError
 from memfit.measure.peak import Peak, read_tree_bytes
+from memfit.plan.budget import Plan, Room
 from memfit.units import parse_size
 
 RNG = np.random.default_rng(0)
@@ -218,6 +219,10 @@ def test_a_model_that_is_not_compiled_is_refused():
         memfit.fit(not_compiled(), X, Y, batch_size=32, budget="100GB")
 
 
+def plan_of(peak_mb):
+    return Plan(1, None, peak_mb * MB, 1000 * MB, step_s=1.0)
+
+
 class Wide(keras.utils.PyDataset):
     """Twelve batches of 40 MB, each for a step that takes nearly nothing."""
 
@@ -234,7 +239,7 @@ def test_a_tight_training_holds_few_batches_at_once():
     model.compile("sgd", "mse")
     before = read_tree_bytes()
 
-    arguments = add_pace({"x": Wide()}, batch_bytes=40 * MB, left_bytes=80 * MB)
+    arguments = add_pace({"x": Wide()}, 40 * MB, Room(1000 * MB, 800 * MB), plan_of(920))
     with Peak() as peak:
         model.fit(**arguments, verbose=0)
 
@@ -242,7 +247,9 @@ def test_a_tight_training_holds_few_batches_at_once():
 
 
 def test_a_training_with_room_is_not_held_back():
-    assert add_pace({"x": X}, batch_bytes=MB, left_bytes=100 * MB) == {"x": X}
+    room = Room(1000 * MB, 500 * MB)
+
+    assert add_pace({"x": X}, MB, room, plan_of(600)) == {"x": X}
 
 
 def own_but_of_each_sample(y_true, y_pred):

@@ -20,8 +20,8 @@ from memfit.plan.pieces import Trial, best_trial, estimate_peak, settle
 from memfit.units import format_size, parse_size
 
 _ALLOWED = ("precision",)
-# A size that does not hold for the whole batch is followed by this part of it.
-_SHRINK = 0.85
+# A size that does not hold for the whole batch is followed by what would, and somewhat less.
+_SHRINK = 0.97
 _MOST_VERIFIED = 4
 # Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
 _AMPLE = 2
@@ -212,17 +212,22 @@ class _Chooser:
         """The whole batch in pieces of this size, or somewhat smaller ones."""
         for _ in range(_MOST_VERIFIED):
             pieces.resize(size)
-            plan = self._verify(size)
-            if plan is not None or size == 1:
-                return plan
-            size = max(1, int(size * _SHRINK))
+            trial, step_s = self._prober.try_step(size)
+            if self._holds(trial):
+                return self._plan(size, trial, step_s)
+            if size == 1:
+                return None
+            room = self._room
+            share = (room.hard_bytes - room.idle_bytes) / (trial.peak_bytes - room.idle_bytes)
+            size = max(1, int(size * (share if 0 < share < 1 else 0.5) * _SHRINK))
         return None
 
     def _verify(self, size: int | None) -> Plan | None:
         trial, step_s = self._prober.try_step(size or self._batch_size)
-        if trial.failed or trial.peak_bytes > self._room.hard_bytes:
-            return None
-        return self._plan(size, trial, step_s)
+        return self._plan(size, trial, step_s) if self._holds(trial) else None
+
+    def _holds(self, trial: Trial) -> bool:
+        return not trial.failed and trial.peak_bytes <= self._room.hard_bytes
 
     def _plan(self, size: int | None, trial: Trial, step_s: float) -> Plan:
         whole = estimate_peak(self._trials, self._batch_size) if size is not None else None

@@ -149,7 +149,7 @@ def _prepare(
         changes.enter_context(_looking_once(model))
     if arguments.get("verbose") not in (0, "0"):
         _say(str(plan))
-    return add_pace(arguments, count_bytes(batch), terms.budget_bytes - plan.peak_bytes)
+    return add_pace(arguments, count_bytes(batch), room, plan)
 
 
 def _is_built(model: Any) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from memfit.units import format_size
 
 # Threads, buffers and fragments come and go while a training runs.
-_SPARE_SHARE = 0.06
+_SPARE_SHARE = 0.07
 _LEAST_SPARE_BYTES = 8_000_000
 
 

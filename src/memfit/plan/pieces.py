@@ -9,8 +9,10 @@ _FIRST_SHARE = 1 / 32
 # A line through small pieces says little about pieces many times larger.
 _MOST_TIMES_LARGER = 4
 # Trying again for less than this gains nothing that a person would notice.
-_LEAST_GAIN = 0.04
+_LEAST_GAIN = 0.05
 _MOST_TRIALS = 9
+# What malloc wastes grows with the size, so the line bends up.
+_STEEPER = 1.1
 # A first guess this close to what was tried may be wrong by more than that.
 _CLOSE = 1.5
 
@@ -124,7 +126,7 @@ def _extrapolate(trials: Sequence[Trial], best: Trial, budget_bytes: int) -> int
     slope = _bytes_per_sample(trials)
     if not slope or slope < 0:
         return best.size * _MOST_TIMES_LARGER
-    return best.size + int((budget_bytes - best.peak_bytes) / slope)
+    return best.size + int((budget_bytes - best.peak_bytes) / (slope * _STEEPER))
 
 
 def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:

@@ -10,7 +10,7 @@ def test_room_is_left_for_queues_copies_and_what_comes_and_goes():
         budget_bytes=1000 * MB, idle_bytes=500 * MB, data_bytes=50 * MB, queued_bytes=30 * MB
     )
 
-    assert room.step_bytes == (1000 - 50 - 30 - 30) * MB
+    assert room.step_bytes == (1000 - 50 - 30 - 35) * MB
 
 
 def test_the_smallest_budget_would_be_enough_for_its_step():
