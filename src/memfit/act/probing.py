@@ -10,12 +10,15 @@ from memfit.act.first_batch import Batch, count_bytes, count_samples, take
 from memfit.act.pacing import make_pace
 from memfit.backends.exhausted import is_out_of_memory
 from memfit.measure.allocator import trim
+from memfit.measure.layer_work import estimate_work, inner_graph, ordered_nodes
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.pieces import Trial, next_size
 
 # A whole batch that takes longer is tried only in the end; before that, two pieces and a sample.
 _LONG_S = 3.0
 _TIMED_STEPS = 2
+# Samples enough that what does not depend on them is nothing beside them.
+_MANY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ class Prober:
         trials = [Trial(0, read_tree_bytes())]
         seconds: dict[int, float] = {}
         sample_s = _LONG_S
-        while (size := next_size(trials, self.batch_size, budget_bytes)) is not None:
+        counted_bytes = _count_bytes(self.model, self._sample_bytes)
+        while (size := next_size(trials, self.batch_size, budget_bytes, counted_bytes)) is not None:
             number = size
             if resize is not None:
                 resize(size)
@@ -112,6 +116,16 @@ class Prober:
             shuffle=False,  # draws no random numbers
             verbose=0,
         )
+
+
+def _count_bytes(model: Any, input_bytes: int) -> float | None:
+    """Returns what layers keep of a sample, `None` if they cannot be seen."""
+    graph = inner_graph(model)
+    if graph is None:
+        return None
+    nodes = ordered_nodes(graph)
+    kept_bytes = sum(estimate_work(node, _MANY).kept_bytes for node in nodes) / _MANY
+    return kept_bytes + input_bytes
 
 
 def release() -> None:

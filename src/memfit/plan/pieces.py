@@ -1,6 +1,7 @@
 """How many samples a piece may have within a budget: which size to try next, which to take."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,11 +11,13 @@ _FIRST_SHARE = 1 / 32
 _MOST_TIMES_LARGER = 4
 # Trying again for less than this gains nothing that a person would notice.
 _LEAST_GAIN = 0.05
-_MOST_TRIALS = 9
+_MOST_TRIALS = 8
 # What malloc wastes grows with the size, so the line bends up.
-_STEEPER = 1.1
+_STEEPER = 1.15
 # A first guess this close to what was tried may be wrong by more than that.
 _CLOSE = 1.5
+# A step takes at most so many times what its layers are counted to keep.
+_TIMES_COUNTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +35,15 @@ class Trial:
     failed: bool = False
 
 
-def next_size(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int | None:
+def next_size(
+    trials: Sequence[Trial],
+    batch_size: int,
+    budget_bytes: int,
+    counted_bytes: float | None = None,
+) -> int | None:
     """Returns the size to try next, or `None` if there is nothing better to learn.
 
+    The first size is tried twice: what frameworks take for themselves once, they have taken then.
     Sizes grow step by step towards the largest that fits, so that the budget is not passed on the
     way; after one that did not fit they shrink.
 
@@ -42,6 +51,7 @@ def next_size(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> in
         trials: What was measured so far. The first has size 0: memory before any step.
         batch_size: Samples in a batch.
         budget_bytes: What a step may need.
+        counted_bytes: What layers keep of a sample, if it could be counted.
     """
     tried = [one for one in trials if one.size]
     if not tried:
@@ -52,27 +62,37 @@ def next_size(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> in
     too_large = min((one.size for one in tried if not _fits(one, budget_bytes)), default=None)
     if best is None:
         return None if too_large in (None, 1) else max(1, (too_large or 1) // 4)
-    return _next_larger(trials, best, too_large, batch_size, budget_bytes)
+    if too_large is None and _fits_anyway(trials[0], best, batch_size, budget_bytes):
+        return batch_size if batch_size > best.size else None
+    if len(tried) == 1:
+        return best.size
+    limit = _Limit(batch_size, budget_bytes, counted_bytes)
+    return _next_larger(trials, best, too_large, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """What sizes are held to, as told in `next_size`."""
+
+    batch_size: int
+    budget_bytes: int
+    counted_bytes: float | None
 
 
 def _next_larger(
-    trials: Sequence[Trial],
-    best: Trial,
-    too_large: int | None,
-    batch_size: int,
-    budget_bytes: int,
+    trials: Sequence[Trial], best: Trial, too_large: int | None, limit: _Limit
 ) -> int | None:
     """The size to try next after one that fits."""
     tried = [one for one in trials if one.size]
     if too_large is not None and tried[-1].size == too_large and not tried[-1].failed:
         return None  # what a process has taken it may keep, so what follows tells little
+    batch_size = limit.batch_size
     highest = min(batch_size, (too_large or batch_size + 1) - 1)
-    if highest == batch_size and _fits_anyway(trials[0], best, batch_size, budget_bytes):
-        return batch_size if batch_size > best.size else None
     highest = min(highest, best.size * _MOST_TIMES_LARGER)
-    size = min(highest, _extrapolate(trials, best, budget_bytes))
-    if len(tried) == 1 and 1 < best.size < highest and size <= best.size * _CLOSE:
-        return best.size // 2  # to tell what a sample needs from what every step needs
+    size = min(highest, _extrapolate(trials, best, limit))
+    if len(tried) == 2 and limit.counted_bytes is None and 1 < best.size < highest:
+        # To tell what a sample needs from what every step needs.
+        return best.size // 2 if size <= best.size * _CLOSE else size
     return size if size >= best.size + max(1, round(best.size * _LEAST_GAIN)) else None
 
 
@@ -122,11 +142,15 @@ def _fits(trial: Trial, budget_bytes: int) -> bool:
     return not trial.failed and trial.peak_bytes <= budget_bytes
 
 
-def _extrapolate(trials: Sequence[Trial], best: Trial, budget_bytes: int) -> int:
+def _extrapolate(trials: Sequence[Trial], best: Trial, limit: _Limit) -> int:
     slope = _bytes_per_sample(trials)
+    is_first = len({one.size for one in trials if one.size}) == 1
+    if is_first and limit.counted_bytes:
+        # Of the memory above none at all, most may be the framework's.
+        slope = min(slope or math.inf, _TIMES_COUNTED * limit.counted_bytes)
     if not slope or slope < 0:
         return best.size * _MOST_TIMES_LARGER
-    return best.size + int((budget_bytes - best.peak_bytes) / (slope * _STEEPER))
+    return best.size + int((limit.budget_bytes - best.peak_bytes) / (slope * _STEEPER))
 
 
 def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:
