@@ -130,7 +130,7 @@ class _Chooser:
                 return plan
             pieces, change = self._install()
         if size is not None:
-            plan = self._verified(measured, size) or self._verify_pieces(pieces, size)
+            plan = self._find_verified(measured, pieces) or self._verify_pieces(pieces, size)
             if plan is not None:
                 self._changes.callback(change.undo)
                 return plan
@@ -201,12 +201,13 @@ class _Chooser:
         pieces = make_pieces(self._model, size or self._batch_size, self._terms.batchnorm)
         return pieces, install(self._model, pieces, self._terms.batchnorm)
 
-    def _verified(self, measured: Measured, size: int) -> Plan | None:
-        """The plan if the last trial was a whole batch of this size."""
+    def _find_verified(self, measured: Measured, pieces: Pieces) -> Plan | None:
+        """The plan if the last trial was a whole batch, and as large as there is room for."""
         last = measured.trials[-1]
-        if last.size != size or size not in measured.seconds:
+        if last.size not in measured.seconds or not self._holds(last):
             return None
-        return self._plan(size, last, measured.seconds[size])
+        pieces.resize(last.size)
+        return self._plan(last.size, last, measured.seconds[last.size])
 
     def _verify_pieces(self, pieces: Pieces, size: int) -> Plan | None:
         """The whole batch in pieces of this size, or somewhat smaller ones."""

@@ -13,7 +13,7 @@ from memfit.act.choosing import Terms, choose
 from memfit.act.first_batch import Batch, count_bytes, find_first_batch, take
 from memfit.act.pacing import add_pace, count_queued
 from memfit.act.pieces import check_unguarded
-from memfit.act.probing import Prober
+from memfit.act.probing import Prober, release
 from memfit.backends import get_backend
 from memfit.errors import BudgetError, UsageError
 from memfit.measure.limits import find_limit
@@ -187,6 +187,7 @@ def _looking_once(model: Any) -> Iterator[None]:
 def _train(
     original: Callable[..., Any], model: Any, arguments: dict[str, Any], terms: Terms
 ) -> Any:
+    release()
     with Peak() as peak:
         history = original(model, **arguments)
     _tell_if_passed(peak.read(), terms.budget_bytes)

@@ -8,6 +8,7 @@ from typing import Any
 
 from memfit.act.first_batch import Batch, count_bytes, count_samples, take
 from memfit.act.pacing import make_pace
+from memfit.backends import get_backend
 from memfit.backends.exhausted import is_out_of_memory
 from memfit.measure.allocator import trim
 from memfit.measure.layer_work import estimate_work, inner_graph, ordered_nodes
@@ -47,11 +48,14 @@ class Prober:
     """
 
     def __init__(self, fit: Callable[..., Any], model: Any, batch: Batch) -> None:
+        import keras
+
         self._fit = fit
         self.model = model
         self.batch = batch
         self.batch_size = count_samples(batch)
         self._sample_bytes = count_bytes(take(batch, 1))
+        self._fed_bytes = self._sample_bytes * get_backend(keras.backend.backend()).BATCH_COPIES
 
     def try_sizes(
         self,
@@ -69,6 +73,9 @@ class Prober:
         """
         trials = [Trial(0, read_tree_bytes())]
         seconds: dict[int, float] = {}
+        least_bytes = trials[0].peak_bytes + round(self.batch_size * self._fed_bytes)
+        if least_bytes > budget_bytes:  # the batch by itself, whatever the pieces
+            return Measured((*trials, Trial(1, least_bytes)), seconds)
         sample_s = _LONG_S
         counted_bytes = _count_bytes(self.model, self._sample_bytes)
         while (size := next_size(trials, self.batch_size, budget_bytes, counted_bytes)) is not None:
@@ -78,7 +85,7 @@ class Prober:
                 is_short = tries_whole or sample_s * self.batch_size < _LONG_S
                 number = self.batch_size if is_short else min(self.batch_size, 2 * size + 1)
             trial, taken_s = self.try_step(size, number)
-            rest_bytes = (self.batch_size - number) * self._sample_bytes
+            rest_bytes = round((self.batch_size - number) * self._fed_bytes)
             trials.append(replace(trial, peak_bytes=trial.peak_bytes + rest_bytes))
             sample_s = taken_s / number
             if number == self.batch_size:
@@ -94,6 +101,7 @@ class Prober:
         with Peak() as peak:
             try:
                 self._run(batch, steps=1)
+                release()
                 begun_s = time.perf_counter()
                 self._run(batch, _TIMED_STEPS)  # each begins with what the one before has left
                 taken_s = (time.perf_counter() - begun_s) / _TIMED_STEPS

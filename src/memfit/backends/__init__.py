@@ -135,9 +135,11 @@ class Backend(Protocol):
 
     Attributes:
         FIT_COPIES: How many copies of whole arrays Keras's `fit` has at once for this framework.
+        BATCH_COPIES: How many times its own size a batch of arrays was measured to take in `fit`.
     """
 
     FIT_COPIES: int
+    BATCH_COPIES: float
 
     def read_devices(self) -> tuple[DeviceMemory, ...]:
         """Returns the devices in use; none before the script has used one."""

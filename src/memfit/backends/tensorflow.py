@@ -23,6 +23,7 @@ from memfit.backends import tensorflow_data as data
 from memfit.trouble import harmless
 
 FIT_COPIES = 2
+BATCH_COPIES = 3.6
 # A tape is open for one step; one that is open longer records a whole loop.
 _LONG_S = 1.5
 _tapes: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()

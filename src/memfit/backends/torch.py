@@ -20,6 +20,7 @@ from memfit.backends import (
 from memfit.trouble import harmless
 
 FIT_COPIES = 0
+BATCH_COPIES = 3.4
 _KINDS = {
     "Optimizer": "optimizer",
     "Module": "model",

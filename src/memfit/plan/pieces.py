@@ -1,7 +1,6 @@
 """How many samples a piece may have within a budget: which size to try next, which to take."""
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -143,12 +142,14 @@ def _fits(trial: Trial, budget_bytes: int) -> bool:
 
 
 def _extrapolate(trials: Sequence[Trial], best: Trial, limit: _Limit) -> int:
-    slope = _bytes_per_sample(trials)
-    is_first = len({one.size for one in trials if one.size}) == 1
-    if is_first and limit.counted_bytes:
+    slope = _bytes_per_sample(trials) or 0.0
+    counted_bytes = limit.counted_bytes or 0.0
+    if counted_bytes and len({one.size for one in trials if one.size}) == 1:
         # Of the memory above none at all, most may be the framework's.
-        slope = min(slope or math.inf, _TIMES_COUNTED * limit.counted_bytes)
-    if not slope or slope < 0:
+        slope = min(slope, _TIMES_COUNTED * counted_bytes)
+    # Small pieces may fit into what the framework has taken already, so a line may be too flat.
+    slope = max(slope, counted_bytes)
+    if slope <= 0:
         return best.size * _MOST_TIMES_LARGER
     return best.size + int((limit.budget_bytes - best.peak_bytes) / (slope * _STEEPER))
 
