@@ -11,6 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from memfit.errors import BudgetError as BudgetError
+from memfit.errors import DataChangedError as DataChangedError
+from memfit.errors import DataError as DataError
+from memfit.errors import DataNotFoundError as DataNotFoundError
 from memfit.errors import InvalidSizeError as InvalidSizeError
 from memfit.errors import IsolatedError as IsolatedError
 from memfit.errors import MemfitError as MemfitError
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from memfit.act.recompute import recompute as recompute
     from memfit.act.session import SurvivorWarning as SurvivorWarning
     from memfit.act.session import session as session
+    from memfit.act.streaming.ingest import ingest as ingest
+    from memfit.act.streaming.stream import stream as stream
     from memfit.agent.callbacks import MemoryMonitor as MemoryMonitor
 
 __version__ = "0.1.0"
@@ -36,6 +41,9 @@ __all__ = [
     "BudgetError",
     "BudgetWarning",
     "Change",
+    "DataChangedError",
+    "DataError",
+    "DataNotFoundError",
     "InvalidSizeError",
     "IsolatedError",
     "MemfitError",
@@ -46,11 +54,13 @@ __all__ = [
     "UsageError",
     "configure",
     "fit",
+    "ingest",
     "isolated",
     "recompute",
     "reduce_precision",
     "session",
     "split",
+    "stream",
 ]
 # Loaded when they are asked for: a Keras callback needs Keras, `import memfit` does not.
 _LATER = {
@@ -60,11 +70,13 @@ _LATER = {
     "SurvivorWarning": ("memfit.act.session", "SurvivorWarning"),
     "configure": ("memfit.act.configure", "configure"),
     "fit": ("memfit.act.fitting", "fit"),
+    "ingest": ("memfit.act.streaming.ingest", "ingest"),
     "isolated": ("memfit.act.isolated", "isolated"),
     "recompute": ("memfit.act.recompute", "recompute"),
     "reduce_precision": ("memfit.act.precision", "reduce_precision"),
     "session": ("memfit.act.session", "session"),
     "split": ("memfit.act.pieces", "split"),
+    "stream": ("memfit.act.streaming.stream", "stream"),
 }
 
 

@@ -7,6 +7,9 @@ MemfitError
 ├── BudgetError (MemoryError)           a training cannot be made to fit
 ├── RunNotFoundError (FileNotFoundError)  there is no such run
 ├── RunExistsError (FileExistsError)    a folder already holds a run
+├── DataNotFoundError (FileNotFoundError)  there is no such data
+├── DataError (ValueError)              data cannot be streamed as it is
+│   └── DataChangedError                data is not what it was
 └── IsolatedError (RuntimeError)        a process of its own ended without a result
 ```
 
@@ -54,6 +57,21 @@ class RunExistsError(MemfitError, FileExistsError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class DataNotFoundError(MemfitError, FileNotFoundError):
+    """There is no such data."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class DataError(MemfitError, ValueError):
+    """Data cannot be streamed as it is."""
+
+
+class DataChangedError(DataError):
+    """Data is not what it was when the stream, or its state, was made."""
 
 
 class IsolatedError(MemfitError, RuntimeError):

@@ -1,0 +1,7 @@
+"""`memfit.ingest`."""
+
+from typing import Any
+
+
+def ingest(source: Any, folder: Any) -> None:
+    """TBD."""

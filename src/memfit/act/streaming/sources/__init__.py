@@ -1,0 +1,89 @@
+"""Kinds of data, one small module each, and which of them reads what a person gives.
+
+A module for a kind of file has `open_file(path) -> Source` and is listed below by the ending of
+the names; many files become one source here. A module for objects or folders has `accepts(value)`
+and `open_object(value)` or `open_folder(path)`. A module is imported when it is needed, so that
+what it needs itself is, too.
+"""
+
+import glob
+import importlib
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from memfit.act.streaming.chained import chain
+from memfit.act.streaming.source import Source
+from memfit.errors import DataError, DataNotFoundError, UsageError
+
+_FILES = {".npy": "npy", ".npz": "npz"}
+_FOLDERS = ("store",)
+_OBJECTS = ("arrays",)
+_GLOB = frozenset("*?[")
+
+
+def open_source(value: Any) -> Source:
+    """Returns the source for a path, a glob, a folder, a list of these or an object.
+
+    Raises:
+        DataNotFoundError: There is nothing at this path.
+        DataError: The data cannot be streamed as it is.
+        UsageError: This is no kind of data that memfit knows.
+    """
+    if isinstance(value, str | os.PathLike):
+        return _open_path(Path(value))
+    if isinstance(value, list):
+        if not value:
+            raise UsageError("There is nothing to stream. Received: an empty list.")
+        return chain([open_source(one) for one in value])
+    for name in _OBJECTS:
+        module = _load(name)
+        if module.accepts(value):
+            return cast("Source", module.open_object(value))
+    raise UsageError(
+        f"Cannot stream this. Received: a {type(value).__name__}. Expected a path, a glob, a list "
+        "of paths, an array, or a tuple (features, labels) of any of these."
+    )
+
+
+def _open_path(path: Path) -> Source:
+    if path.is_dir():
+        return _open_folder(path)
+    if not path.exists() and _GLOB & set(str(path)):
+        paths = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207  # absolute ones too
+        if not paths:
+            raise DataNotFoundError(f"No file matches {path}. Check the pattern.")
+        return chain([_open_path(Path(one)) for one in paths])
+    return cast("Source", _load(_kind_of(path)).open_file(path))
+
+
+def _open_folder(folder: Path) -> Source:
+    for name in _FOLDERS:
+        module = _load(name)
+        if module.accepts(folder):
+            return cast("Source", module.open_folder(folder))
+    paths = sorted(one for one in folder.iterdir() if _ending(one) is not None)
+    if not paths:
+        raise DataError(
+            f"{folder} holds no file that can be streamed. Expected files that end in "
+            f"{', '.join(_FILES)}, or a folder that memfit.ingest() wrote."
+        )
+    return chain([_open_path(one) for one in paths])
+
+
+def _kind_of(path: Path) -> str:
+    ending = _ending(path)
+    if ending is None:
+        raise UsageError(
+            f"Cannot tell what kind of data {path} is. Expected a name that ends in "
+            f"{', '.join(_FILES)}."
+        )
+    return _FILES[ending]
+
+
+def _ending(path: Path) -> str | None:
+    return next((one for one in _FILES if path.name.lower().endswith(one)), None)
+
+
+def _load(name: str) -> Any:
+    return importlib.import_module(f"{__name__}.{name}")
