@@ -190,7 +190,7 @@ def _other_bytes(data: Data, budget_bytes: int) -> float:
 
 
 def _held_bytes(data: Data, budget_bytes: int) -> float:
-    share = _HELD_SHARE * budget_bytes
+    share = _HELD_SHARE * (budget_bytes - _FIXED_BYTES - data.scratch_bytes)
     return min(max(share, _LEAST_HELD * data.batch_bytes), _MOST_HELD * data.batch_bytes)
 
 
