@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Generator, Iterator
 
+from memfit.act.streaming.buffers import BufferPool
 from memfit.act.streaming.ragged import Ragged, concatenate
 from memfit.act.streaming.source import Array, Schema, Source, allocate
 from memfit.act.streaming.windows import LoadedWindow, load_window, read_windows
@@ -17,11 +18,13 @@ class Batches:
     Args:
         source: Where rows come from.
         order: In which order, and how many a batch has.
+        most_held: How many batches there may be at a time.
     """
 
-    def __init__(self, source: Source, order: Order) -> None:
+    def __init__(self, source: Source, order: Order, most_held: int = 1) -> None:
         self.source = source
         self.order = order
+        self._most_held = most_held
         self._last_epoch: tuple[int, Epoch] | None = None
         self._last_window: tuple[int, int, LoadedWindow] | None = None
 
@@ -48,10 +51,11 @@ class Batches:
         layout = self._lay_out(epoch)
         row = first * self.order.batch_size
         windows = read_windows(self.source, layout, layout.find_window(row))
+        pool = BufferPool(self._most_held // at_a_time)
         with contextlib.closing(windows):
             loaded = next(windows)
             for size in self._sizes(first, at_a_time):
-                batch = _Unfinished(self.source.schema, size)
+                batch = _Unfinished(self.source.schema, size, pool)
                 row += batch.add(loaded, row)
                 while not batch.is_full:
                     loaded = next(windows)
@@ -62,7 +66,7 @@ class Batches:
         """Returns one batch; quick for batches in their order, since the last window is kept."""
         layout = self._lay_out(epoch)
         row = index * self.order.batch_size
-        batch = _Unfinished(self.source.schema, next(self._sizes(index, 1)))
+        batch = _Unfinished(self.source.schema, next(self._sizes(index, 1)), BufferPool(0))
         while not batch.is_full:
             row += batch.add(self._load(epoch, layout, layout.find_window(row)), row)
         return batch.finish()
@@ -93,9 +97,9 @@ class Batches:
 class _Unfinished:
     """A batch while its rows are gathered, from as many windows as it takes."""
 
-    def __init__(self, schema: Schema, num_rows: int) -> None:
+    def __init__(self, schema: Schema, num_rows: int, pool: BufferPool) -> None:
         self._schema = schema
-        self._arrays = allocate(schema, num_rows)
+        self._arrays = pool.allocate(schema, num_rows)
         self._ragged: list[dict[str, Ragged]] = []
         self._num_left = num_rows
 

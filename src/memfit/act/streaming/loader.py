@@ -175,7 +175,7 @@ class Loader:
                 f"No batch is left: drop_remainder=True, batch_size={self.settings.batch_size} and "
                 f"{self.source.num_rows} rows. Make batch_size smaller, or keep the remainder."
             )
-        self._batches = Batches(self.source, order)
+        self._batches = Batches(self.source, order, mixing.held_batches)
 
 
 def _check_number(name: str, value: object, least: int) -> None:

@@ -125,18 +125,20 @@ def read_into(source: Source, ranges: Ranges, into: Mapping[str, Array]) -> None
 def allocate(schema: Schema, num_rows: int) -> dict[str, Array]:
     """Returns arrays for so many rows of every column that is not ragged."""
     return {
-        one.name: empty_aligned((num_rows, *one.shape), one.dtype)
-        for one in schema
-        if not one.is_ragged
+        one.name: np.empty((num_rows, *one.shape), one.dtype) for one in schema if not one.is_ragged
     }
 
 
-def empty_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def reserve(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Returns memory in which `align` finds room for an array."""
+    return np.empty(math.prod(shape) * dtype.itemsize + _CACHE_LINE_BYTES, np.uint8)
+
+
+def align(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Returns an array that begins at a cache line: frameworks take these without a copy."""
+    offset = -memory.ctypes.data % _CACHE_LINE_BYTES
     size_bytes = math.prod(shape) * dtype.itemsize
-    raw = np.empty(size_bytes + _CACHE_LINE_BYTES, np.uint8)
-    offset = -raw.ctypes.data % _CACHE_LINE_BYTES
-    return raw[offset : offset + size_bytes].view(dtype).reshape(shape)
+    return memory[offset : offset + size_bytes].view(dtype).reshape(shape)
 
 
 def row_bytes(schema: Schema) -> float:

@@ -1,7 +1,10 @@
 """TensorFlow takes batches from a `tf.data` pipeline, several at a time.
 
-Each element that a Python generator gives costs some 0.3 ms in TensorFlow, most of it with
-Python's lock held. So batches are given in stacks, which C++ threads take apart.
+What a Python generator gives costs TensorFlow some 0.2 ms of Python an element, so batches come in
+stacks, which C++ takes apart. Arrays that begin at a cache line are not copied on the way.
+Measured in `fit` (Dense(64), Dense(1), batches of 1024 x 100 float32, two busy cores), CPU of a
+step: one constant batch 1.1 ms; stacks of 16 1.55 ms, of 8 1.65 ms; batch by batch, as Keras does,
+1.7 ms; the same in fresh memory for every batch 2.5 ms; Keras on arrays in memory 2.1 ms.
 """
 
 from collections.abc import Iterator
@@ -37,10 +40,13 @@ def make_feed(fed: Fed) -> Any:
         lambda spec: tf.TensorSpec((None, *spec.shape), tf.as_dtype(spec.dtype)), fed.specs
     )
     stacks = tf.data.Dataset.from_generator(give_stacks, output_signature=signature)
-    batches = stacks.prefetch(1).unbatch().prefetch(2).map(count)
+    batches = stacks.prefetch(1).unbatch().map(count)
     options = tf.data.Options()
     # Else a stage that keeps a batch ready is put after the one that counts.
     options.experimental_optimization.inject_prefetch = False
+    # One thread is enough to take stacks apart; more of them get in the way of the training.
+    options.autotune.enabled = False
+    options.threading.private_threadpool_size = 1
     return batches.with_options(options)
 
 
