@@ -132,7 +132,7 @@ def predict_deff(data: Data, block_rows: int | None, window_rows: int) -> float:
 
     Example:
     >>> round(predict_deff(Data(2_000_000, 400, 1024), 1024, 52 * 1024), 1)
-    20.6
+    20.1
     """
     if window_rows >= data.num_rows:
         return 1.0
