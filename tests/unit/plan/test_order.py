@@ -136,7 +136,7 @@ def test_a_partial_batch_is_kept_or_dropped(drops_partial, num_batches):
 
 
 def test_every_row_is_as_likely_at_every_place():
-    """Chi-square of where rows of a block go, over 400 epochs: 24 degrees of freedom."""
+    """Chi-square of where rows go, by fours, over 400 epochs."""
     order = Order(equal_edges(100, 5), 40, 10, seed=3)
     counts = np.zeros((100, 100))
     for epoch in range(400):
