@@ -136,7 +136,8 @@ def _find_dtype(kind: Any) -> np.dtype[Any] | None:
 
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        return np.dtype(kind.to_pandas_dtype())
+        dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+        return dtype
     if types.is_fixed_size_binary(kind) and kind.byte_width > 0:
         return np.dtype(f"S{kind.byte_width}")
     if types.is_timestamp(kind):

@@ -26,10 +26,10 @@ class Grouped(ABC):
     """
 
     is_shuffled = False
+    # Whether files may stay open between reads.
+    stays_open = True
 
-    def __init__(
-        self, schema: Schema, groups: npt.NDArray[np.int64], scratch_bytes: int
-    ) -> None:
+    def __init__(self, schema: Schema, groups: npt.NDArray[np.int64], scratch_bytes: int) -> None:
         self.schema = schema
         self.groups = groups
         self.num_rows = int(groups[-1])
@@ -42,9 +42,15 @@ class Grouped(ABC):
     def decode(self, group: int) -> Iterator[tuple[str, Values]]:
         """Gives every column of a group with its values; may be called by several threads."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go of open files; the next read opens them again."""
+
     def read(self, start: int, stop: int) -> dict[str, Values]:
         """Returns rows; a group of which only some are read is kept for the next read."""
         found = [self._read_group(*piece) for piece in cut(self._edges, start, stop)]
+        if not self.stays_open:
+            self.close()
         return {one.name: join_values([each[one.name] for each in found]) for one in self.schema}
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
@@ -56,6 +62,8 @@ class Grouped(ABC):
             for name, values in self.decode(group):
                 _copy(values, inside, into[name][at:])
             at += sum(stop - start for start, stop in inside)
+        if not self.stays_open:
+            self.close()
 
     def _read_group(self, group: int, start: int, stop: int) -> Mapping[str, Values]:
         if (start, stop) == (0, self._edges[group + 1] - self._edges[group]):

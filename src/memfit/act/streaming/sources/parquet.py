@@ -150,7 +150,8 @@ def _mean_length(metadata: Any, leaves: Sequence[int]) -> float:
     if not leaves:
         return 1.0
     groups = (metadata.row_group(at) for at in range(metadata.num_row_groups))
-    return sum(one.column(leaves[0]).num_values for one in groups) / max(metadata.num_rows, 1)
+    num_values = sum(int(one.column(leaves[0]).num_values) for one in groups)
+    return num_values / max(int(metadata.num_rows), 1)
 
 
 def _check_nulls(
