@@ -17,6 +17,7 @@ from memfit.errors import DataNotFoundError as DataNotFoundError
 from memfit.errors import InvalidSizeError as InvalidSizeError
 from memfit.errors import IsolatedError as IsolatedError
 from memfit.errors import MemfitError as MemfitError
+from memfit.errors import MissingPackageError as MissingPackageError
 from memfit.errors import RunExistsError as RunExistsError
 from memfit.errors import RunNotFoundError as RunNotFoundError
 from memfit.errors import UsageError as UsageError
@@ -48,6 +49,7 @@ __all__ = [
     "IsolatedError",
     "MemfitError",
     "MemoryMonitor",
+    "MissingPackageError",
     "RunExistsError",
     "RunNotFoundError",
     "SurvivorWarning",

@@ -111,7 +111,7 @@ def write_parquet_files(folder, shift=0):
     table = make_table(shift)
     for at, rows in enumerate(np.array_split(all_labels(), 5)):
         part = table.slice(rows[0], len(rows))
-        pq.write_table(part, folder / f"part-{at}.parquet", row_group_size=30)
+        pq.write_table(part, folder / f"part-{at}.parquet", row_group_size=40)
     return folder
 
 

@@ -13,11 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from memfit.act.streaming.ragged import Ragged, concatenate
-from memfit.act.streaming.source import Array, Column, Ranges, Schema, Source, Values, read_into
+from memfit.act.streaming.source import (
+    Array,
+    Column,
+    Ranges,
+    Schema,
+    Source,
+    Values,
+    joint_scratch_bytes,
+    read_into,
+)
 from memfit.errors import DataError
 
 # More files than this are closed after each use: a process may have some 1,000 open.
 _MOST_OPEN = 128
+_MOST_SHOWN = 5
 
 
 class Chained:
@@ -36,8 +46,11 @@ class Chained:
         self.num_rows = self._edges[-1]
         self.schema = _common_schema(parts, names)
         self.groups = _all_groups(parts, self._edges)
-        self.scratch_bytes = max(one.scratch_bytes for one in parts)
-        self._closing = threading.Lock() if len(parts) > _MOST_OPEN else None
+        is_closed = len(parts) > _MOST_OPEN
+        self.scratch_bytes = (
+            max(one.scratch_bytes for one in parts) if is_closed else joint_scratch_bytes(parts)
+        )
+        self._closing = threading.Lock() if is_closed else None
 
     def fingerprint(self) -> str:
         """Returns a text made of those of all parts."""
@@ -120,8 +133,8 @@ def _common_schema(parts: Sequence[Source], names: Sequence[str]) -> Schema:
         if [_kind(one) for one in part.schema] != [_kind(one) for one in first]:
             raise DataError(
                 f"The parts of this data differ: {names[0]} has {describe(first)}, {name} has "
-                f"{describe(part.schema)}. Expected the same columns, types and shapes in all of "
-                "them. Leave out the one that differs, or write it again."
+                f"{describe(part.schema)}. Expected the same columns, types, shapes and "
+                "categories in all of them. Leave out the one that differs, or write it again."
             )
     return tuple(_over_all(parts, at) for at in range(len(first)))
 
@@ -137,7 +150,7 @@ def _over_all(parts: Sequence[Source], at: int) -> Column:
 
 
 def _kind(column: Column) -> tuple[Any, ...]:
-    return column.name, column.dtype, column.shape, column.is_ragged
+    return column.name, column.dtype, column.shape, column.is_ragged, column.categories
 
 
 def describe(schema: Schema) -> str:
@@ -149,8 +162,16 @@ def describe(schema: Schema) -> str:
     """
     return ", ".join(
         f"{one.name} {one.dtype} {'sequences of ' if one.is_ragged else ''}{one.shape}"
+        f"{_describe_categories(one)}"
         for one in schema
     )
+
+
+def _describe_categories(column: Column) -> str:
+    if column.categories is None:
+        return ""
+    some = ", ".join(column.categories[:_MOST_SHOWN])
+    return f" for {some}{', ...' if len(column.categories) > _MOST_SHOWN else ''}"
 
 
 def _all_groups(parts: Sequence[Source], edges: Sequence[int]) -> npt.NDArray[np.int64] | None:

@@ -61,6 +61,7 @@ class Grouped(ABC):
             inside = [(start, stop) for _, start, stop in found]
             for name, values in self.decode(group):
                 _copy(values, inside, into[name][at:])
+                del values  # before the next are decoded
             at += sum(stop - start for start, stop in inside)
         if not self.stays_open:
             self.close()

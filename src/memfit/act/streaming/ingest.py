@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,15 @@ _SPARE_SHARE = 1.02
 _OWNER = "owner.pid"
 
 
-def ingest(
-    source: Any, folder: str | os.PathLike[str], *, budget: str = "512MB", seed: int = 0
+def ingest(  # noqa: PLR0913  # as for `stream`, and where to
+    source: Any,
+    folder: str | os.PathLike[str],
+    *,
+    budget: str = "512MB",
+    seed: int = 0,
+    label: str | None = None,
+    columns: Sequence[str] | None = None,
+    features: str = "columns",
 ) -> Path:
     """Writes data into a folder, its rows in a random order; every order is as likely.
 
@@ -33,6 +40,9 @@ def ingest(
         folder: Where to write; it must not be there yet. It takes as much room as the rows.
         budget: About the most memory to use.
         seed: What the order is made from.
+        label: The column that `features="matrix"` leaves by itself; give it to `stream`, too.
+        columns: The columns to write, as for `memfit.stream`.
+        features: `"matrix"` writes columns of single numbers as one, which is read much faster.
 
     Returns:
         The folder.
@@ -54,7 +64,7 @@ def ingest(
         raise UsageError(
             f"{folder} is there already. Give another folder, or remove it to ingest anew."
         )
-    opened, _ = open_data(source)
+    opened, _ = open_data(source, label, columns, features)
     scattering = plan_scattering(opened, parse_size(budget), seed)
     _check_room(opened, folder)
     with _unfinished(folder) as unfinished, _showing(2 * opened.num_rows, folder.name) as tell:

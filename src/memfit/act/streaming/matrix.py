@@ -65,6 +65,7 @@ class Matrix:
         """Reads rows into arrays, a piece at a time."""
         for at, values in read_pieces(self._source, ranges):
             self._put(values, {name: one[at:] for name, one in into.items()})
+            del values  # before the next are read
 
     def _put(self, values: Mapping[str, Values], into: Mapping[str, Array]) -> None:
         matrix = into[self.name]

@@ -49,6 +49,7 @@ class Selected:
             for one in self.schema:
                 found = values[one.name]
                 into[one.name][at : at + len(found)] = found
+            del values, found  # before the next are read
 
 
 def pick(columns: Sequence[str] | None, names: Sequence[str], where: str) -> list[str]:

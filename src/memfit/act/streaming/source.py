@@ -112,6 +112,21 @@ class ReadsInto(Protocol):
         """
 
 
+@runtime_checkable
+class Holds(Protocol):
+    """A source that keeps memory between reads, such as the index of a file that stays open."""
+
+    held_bytes: int
+    """How much of its `scratch_bytes` this is."""
+
+
+def joint_scratch_bytes(sources: Sequence[Source]) -> int:
+    """Returns what sources take that are read one at a time, and stay open together."""
+    held = [one.held_bytes if isinstance(one, Holds) else 0 for one in sources]
+    reading = [one.scratch_bytes - each for one, each in zip(sources, held, strict=True)]
+    return max(reading) + sum(held)
+
+
 def read_into(source: Source, ranges: Ranges, into: Mapping[str, Array]) -> None:
     """Reads rows of a source without ragged columns into arrays."""
     if isinstance(source, ReadsInto):

@@ -4,7 +4,15 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 
-from memfit.act.streaming.source import Array, Ranges, Schema, Source, Values, read_into
+from memfit.act.streaming.source import (
+    Array,
+    Ranges,
+    Schema,
+    Source,
+    Values,
+    joint_scratch_bytes,
+    read_into,
+)
 from memfit.errors import DataError
 
 
@@ -38,7 +46,7 @@ class Together:
             min(grouped, key=lambda one: len(one.groups or ())).groups if grouped else None
         )
         self.is_shuffled = all(one.is_shuffled for one in sources)
-        self.scratch_bytes = max(one.scratch_bytes for one in sources)
+        self.scratch_bytes = joint_scratch_bytes(sources)
 
     def fingerprint(self) -> str:
         """Returns a text made of those of all parts."""

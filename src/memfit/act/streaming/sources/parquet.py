@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from memfit.act.streaming import arrow_columns
+from memfit.act.streaming.chained import join_values
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.grouped import Grouped, edges_of
 from memfit.act.streaming.packages import load
@@ -22,8 +23,13 @@ from memfit.errors import DataError
 
 # Columns that are decoded together: enough to keep all cores at work, and little to hold.
 _PIECE_BYTES = 4_000_000
-# Pages while they are decoded, besides what comes out of them.
-_DECODING = 2
+# Rows of lists that are decoded together: how lists are cut takes several times their values.
+_STEP_BYTES = 500_000
+# What decoding takes, relative to what comes out of it: measured, with what the allocator keeps.
+_DECODING = 5
+_DECODING_LISTS = 8
+# What pyarrow remembers of each column of each row group while a file is open: measured.
+_INDEX_BYTES = 1250
 
 
 class ParquetSource(Grouped):
@@ -59,8 +65,13 @@ class ParquetSource(Grouped):
         ]
         _check_nulls(metadata, places, schema, str(path))
         self._pieces = _cut_columns(schema, max(sizes))
-        scratch_bytes = _DECODING * max(_bytes_of(one, max(sizes)) for one in self._pieces)
-        super().__init__(tuple(schema), edges_of([one for one in sizes if one > 0]), scratch_bytes)
+        scratch_bytes = max(
+            (_DECODING_LISTS if _is_nested(one[0]) else _DECODING) * _bytes_of(one, max(sizes))
+            for one in self._pieces
+        )
+        self.held_bytes = _INDEX_BYTES * metadata.num_row_groups * metadata.num_columns
+        groups = edges_of([one for one in sizes if one > 0])
+        super().__init__(tuple(schema), groups, scratch_bytes + self.held_bytes)
         self.schema = tuple(self._find_categories(fields.field(one.name), one) for one in schema)
 
     def fingerprint(self) -> str:
@@ -83,11 +94,25 @@ class ParquetSource(Grouped):
         """Gives the columns of a row group, decoded a few at a time."""
         by_name = {one.name: one for one in self.schema}
         number = self._numbers[group]
+        where = f"{self._file.path}, row group {number},"
         for piece in self._pieces:
+            if _is_nested(piece[0]):
+                yield piece[0].name, self._decode_lists(by_name[piece[0].name], number, where)
+                continue
             table = self._read([one.name for one in piece], number)
             for name in table.column_names:
-                where = f"{self._file.path}, row group {number},"
                 yield name, arrow_columns.to_values(table.column(name), by_name[name], where)
+            del table  # before the next is decoded
+
+    def _decode_lists(self, column: Column, number: int, where: str) -> Values:
+        """A column of lists, some rows at a time."""
+        step_rows = max(1, int(_STEP_BYTES / max(column.row_bytes, 1)))
+        with self._opening, self._reading(f"row group {number}"):
+            batches = self._open().iter_batches(
+                step_rows, row_groups=[number], columns=[column.name], use_threads=False
+            )
+            parts = [arrow_columns.to_values(one.column(0), column, where) for one in batches]
+        return join_values(parts)
 
     def _read(self, names: Sequence[str], number: int) -> Any:
         # A reader is not meant for several threads; its own decode the columns.
@@ -173,10 +198,15 @@ def _check_nulls(
 def _cut_columns(schema: Sequence[Column], num_rows: int) -> list[list[Column]]:
     pieces: list[list[Column]] = []
     for one in schema:
-        if not pieces or _bytes_of([*pieces[-1], one], num_rows) > _PIECE_BYTES:
+        is_alone = not pieces or _is_nested(one) or _is_nested(pieces[-1][0])
+        if is_alone or _bytes_of([*pieces[-1], one], num_rows) > _PIECE_BYTES:
             pieces.append([])
         pieces[-1].append(one)
     return pieces
+
+
+def _is_nested(column: Column) -> bool:
+    return column.is_ragged or bool(column.shape)
 
 
 def _bytes_of(columns: Sequence[Column], num_rows: int) -> int:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,7 @@ class Manifest:
                 "dtype": one.dtype.str,
                 "shape": one.shape,
                 "mean_length": one.mean_length,
+                "categories": one.categories,
             }
             for one in self.schema
         ]
@@ -173,16 +175,25 @@ def read_manifest(folder: Path) -> Manifest:
                 f"{path} has format {read['format']}; this memfit reads format {_FORMAT}. "
                 "Update memfit, or ingest the data again."
             )
-        columns = tuple(
-            Column(one["name"], np.dtype(one["dtype"]), tuple(one["shape"]), one["mean_length"])
-            for one in read["columns"]
-        )
+        columns = tuple(_read_column(one) for one in read["columns"])
         checksums = tuple(Checksum(*one) for one in read["checksums"])
         return Manifest(read["num_rows"], read["is_shuffled"], columns, checksums)
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{path} cannot be read: {error!r}. Ingest the data again.") from None
+
+
+def _read_column(read: Mapping[str, Any]) -> Column:
+    # Folders of older versions know no categories.
+    categories = read.get("categories")
+    return Column(
+        read["name"],
+        np.dtype(read["dtype"]),
+        tuple(read["shape"]),
+        read["mean_length"],
+        None if categories is None else tuple(categories),
+    )
 
 
 def verify(folder: Path) -> None:
