@@ -1,7 +1,8 @@
 """Arrow's columns as NumPy's: which kinds there are, and what becomes of nulls.
 
 A null is a NaN among floats and a NaT among dates; anywhere else it is refused, since there is no
-number for it. Nothing is copied where Arrow and NumPy keep values the same way.
+number for it. Nothing is copied where Arrow and NumPy keep values the same way. Values are taken
+from Arrow's buffers: its own `to_numpy` imports pandas where that is installed, some 30 MB.
 """
 
 import dataclasses
@@ -63,7 +64,7 @@ def to_values(array: Any, column: Column, where: str) -> Values:
     if not column.is_ragged:
         return _to_dense(array, column, where)
     _refuse_nulls(array, column, where)
-    offsets = array.offsets.to_numpy().astype(np.int64)
+    offsets = _view(array.offsets, _number_dtype(array.offsets.type)).astype(np.int64)
     steps = array.values.slice(offsets[0], offsets[-1] - offsets[0])
     return Ragged(_to_dense(steps, column, where), offsets - offsets[0])
 
@@ -98,32 +99,51 @@ def _to_dense(array: Any, column: Column, where: str) -> Array:
         array = array.flatten()
     if not holds_floats(column):
         _refuse_nulls(array, column, where)
-    if column.dtype.kind == "S":
-        values = _to_bytes(array, column.dtype)
+    return _to_flat(array, column.dtype).reshape(-1, *column.shape)
+
+
+def _to_flat(array: Any, dtype: np.dtype[Any]) -> Array:
+    if dtype.kind == "b":
+        return _unpack_bits(array, 1)
+    if dtype == "datetime64[D]":  # four bytes in Arrow, eight in NumPy
+        values = _view(array, np.dtype(np.int32)).astype(np.int64).view(dtype)
     else:
-        values = array.to_numpy(zero_copy_only=False)
-    return np.asarray(values, column.dtype).reshape(-1, *column.shape)
+        values = _view(array, dtype)
+    if array.null_count:
+        values = np.where(_unpack_bits(array, 0), values, np.array("nan", dtype))
+    return values
 
 
-def _to_bytes(array: Any, dtype: np.dtype[Any]) -> Array:
+def _view(array: Any, dtype: np.dtype[Any]) -> Array:
+    """The values where they are; what stands for nulls may be anything."""
     if len(array) == 0:
         return np.empty(0, dtype)
     start = array.offset * dtype.itemsize
     return np.frombuffer(array.buffers()[1], dtype, len(array), start)
 
 
+def _unpack_bits(array: Any, buffer: int) -> Array:
+    """Of one bit a row: buffer 0 says which rows are there, 1 has the values of booleans."""
+    if len(array) == 0:
+        return np.empty(0, bool)
+    stop = array.offset + len(array)
+    packed = np.frombuffer(array.buffers()[buffer], np.uint8)
+    return np.unpackbits(packed, count=stop, bitorder="little")[array.offset :].view(bool)
+
+
 def _to_codes(array: Any, column: Column, where: str) -> Array:
     import pyarrow as pa
 
     indices = array.indices
-    codes: Array = _to_dense(indices, column, where)
+    _refuse_nulls(indices, column, where)
+    codes = _view(indices, _number_dtype(indices.type)).astype(_CODES)
     known = column.categories or ()
     found = [str(one) for one in array.dictionary.to_pylist()]
     if found == list(known[: len(found)]):
         return codes
     # Another part of the file counts its categories in another order.
     place = pa.compute.index_in(pa.array(found, pa.string()), pa.array(known, pa.string()))
-    return np.asarray(place.to_numpy(zero_copy_only=False), _CODES)[codes]
+    return _view(place, _CODES)[codes]
 
 
 def _refuse_nulls(array: Any, column: Column, where: str) -> None:
@@ -136,8 +156,7 @@ def _find_dtype(kind: Any) -> np.dtype[Any] | None:
 
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
-        return dtype
+        return _number_dtype(kind)
     if types.is_fixed_size_binary(kind) and kind.byte_width > 0:
         return np.dtype(f"S{kind.byte_width}")
     if types.is_timestamp(kind):
@@ -147,6 +166,16 @@ def _find_dtype(kind: Any) -> np.dtype[Any] | None:
     if types.is_date(kind):
         return np.dtype("datetime64[D]" if types.is_date32(kind) else "datetime64[ms]")
     return None
+
+
+def _number_dtype(kind: Any) -> np.dtype[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_boolean(kind):
+        return np.dtype(bool)
+    is_signed = pa.types.is_signed_integer(kind)
+    letter = "f" if pa.types.is_floating(kind) else "i" if is_signed else "u"
+    return np.dtype(f"{letter}{kind.bit_width // 8}")
 
 
 def _refusal(field: Any, where: str) -> str:

@@ -26,8 +26,11 @@ _PIECE_BYTES = 4_000_000
 # Rows of lists that are decoded together: how lists are cut takes several times their values.
 _STEP_BYTES = 500_000
 # What decoding takes, relative to what comes out of it: measured, with what the allocator keeps.
-_DECODING = 5
+_DECODING = 6
 _DECODING_LISTS = 8
+# Lists come in many small parts, of which the allocator keeps more than there ever are at a time.
+_KEPT_BYTES = 32_000_000
+_KEPT = 32
 # What pyarrow remembers of each column of each row group while a file is open: measured.
 _INDEX_BYTES = 1250
 
@@ -65,10 +68,7 @@ class ParquetSource(Grouped):
         ]
         _check_nulls(metadata, places, schema, str(path))
         self._pieces = _cut_columns(schema, max(sizes))
-        scratch_bytes = max(
-            (_DECODING_LISTS if _is_nested(one[0]) else _DECODING) * _bytes_of(one, max(sizes))
-            for one in self._pieces
-        )
+        scratch_bytes = max(_decoding_bytes(one, max(sizes)) for one in self._pieces)
         self.held_bytes = _INDEX_BYTES * metadata.num_row_groups * metadata.num_columns
         groups = edges_of([one for one in sizes if one > 0])
         super().__init__(tuple(schema), groups, scratch_bytes + self.held_bytes)
@@ -207,6 +207,13 @@ def _cut_columns(schema: Sequence[Column], num_rows: int) -> list[list[Column]]:
 
 def _is_nested(column: Column) -> bool:
     return column.is_ragged or bool(column.shape)
+
+
+def _decoding_bytes(piece: Sequence[Column], num_rows: int) -> int:
+    size = _bytes_of(piece, num_rows)
+    if not _is_nested(piece[0]):
+        return _DECODING * size
+    return _DECODING_LISTS * size + min(_KEPT * size, _KEPT_BYTES)
 
 
 def _bytes_of(columns: Sequence[Column], num_rows: int) -> int:
