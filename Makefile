@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit format zoo bench bench-fit clean
+.PHONY: help demo test check unit format zoo bench bench-fit bench-stream clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -39,6 +39,9 @@ bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene 
 
 bench-fit: $(STAMPS)-test  ## measure how memfit makes trainings fit, beside plain Keras (some 35 minutes)
 	$(BIN)/python benchmarks/fit.py
+
+bench-stream: $(STAMPS)-test  ## measure how fast rows come from disk (under a minute)
+	$(BIN)/python benchmarks/stream.py
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

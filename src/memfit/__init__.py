@@ -11,9 +11,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from memfit.errors import BudgetError as BudgetError
+from memfit.errors import DataChangedError as DataChangedError
+from memfit.errors import DataError as DataError
+from memfit.errors import DataNotFoundError as DataNotFoundError
 from memfit.errors import InvalidSizeError as InvalidSizeError
 from memfit.errors import IsolatedError as IsolatedError
 from memfit.errors import MemfitError as MemfitError
+from memfit.errors import MissingPackageError as MissingPackageError
 from memfit.errors import RunExistsError as RunExistsError
 from memfit.errors import RunNotFoundError as RunNotFoundError
 from memfit.errors import UsageError as UsageError
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from memfit.act.recompute import recompute as recompute
     from memfit.act.session import SurvivorWarning as SurvivorWarning
     from memfit.act.session import session as session
+    from memfit.act.streaming.ingest import ingest as ingest
+    from memfit.act.streaming.stream import stream as stream
     from memfit.agent.callbacks import MemoryMonitor as MemoryMonitor
 
 __version__ = "0.1.0"
@@ -37,10 +43,14 @@ __all__ = [
     "BudgetError",
     "BudgetWarning",
     "Change",
+    "DataChangedError",
+    "DataError",
+    "DataNotFoundError",
     "InvalidSizeError",
     "IsolatedError",
     "MemfitError",
     "MemoryMonitor",
+    "MissingPackageError",
     "RunExistsError",
     "RunNotFoundError",
     "SurvivorWarning",
@@ -48,11 +58,13 @@ __all__ = [
     "configure",
     "fit",
     "guard",
+    "ingest",
     "isolated",
     "recompute",
     "reduce_precision",
     "session",
     "split",
+    "stream",
 ]
 # Loaded when they are asked for: a Keras callback needs Keras, `import memfit` does not.
 _LATER = {
@@ -63,11 +75,13 @@ _LATER = {
     "configure": ("memfit.act.configure", "configure"),
     "fit": ("memfit.act.fitting", "fit"),
     "guard": ("memfit.act.guarding", "guard"),
+    "ingest": ("memfit.act.streaming.ingest", "ingest"),
     "isolated": ("memfit.act.isolated", "isolated"),
     "recompute": ("memfit.act.recompute", "recompute"),
     "reduce_precision": ("memfit.act.precision", "reduce_precision"),
     "session": ("memfit.act.session", "session"),
     "split": ("memfit.act.pieces", "split"),
+    "stream": ("memfit.act.streaming.stream", "stream"),
 }
 
 

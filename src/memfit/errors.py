@@ -7,6 +7,10 @@ MemfitError
 ├── BudgetError (MemoryError)           a training cannot be made to fit
 ├── RunNotFoundError (FileNotFoundError)  there is no such run
 ├── RunExistsError (FileExistsError)    a folder already holds a run
+├── DataNotFoundError (FileNotFoundError)  there is no such data
+├── DataError (ValueError)              data cannot be streamed as it is
+│   └── DataChangedError                data is not what it was
+├── MissingPackageError (ImportError)   a kind of data needs a package that is not installed
 └── IsolatedError (RuntimeError)        a process of its own ended without a result
 ```
 
@@ -54,6 +58,25 @@ class RunExistsError(MemfitError, FileExistsError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class DataNotFoundError(MemfitError, FileNotFoundError):
+    """There is no such data."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class DataError(MemfitError, ValueError):
+    """Data cannot be streamed as it is."""
+
+
+class DataChangedError(DataError):
+    """Data is not what it was when the stream, or its state, was made."""
+
+
+class MissingPackageError(MemfitError, ImportError):
+    """A kind of data needs a package that is not installed."""
 
 
 class IsolatedError(MemfitError, RuntimeError):

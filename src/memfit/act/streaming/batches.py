@@ -1,0 +1,132 @@
+"""Batches of an epoch, from any of them on: the rows of windows, cut at every `batch_size`."""
+
+import contextlib
+from collections.abc import Generator, Iterator
+
+from memfit.act.streaming.buffers import BufferPool
+from memfit.act.streaming.ragged import Ragged, concatenate
+from memfit.act.streaming.source import Array, Schema, Source, allocate
+from memfit.act.streaming.windows import LoadedWindow, load_window, read_windows
+from memfit.plan.order import Epoch, Order
+
+Columns = dict[str, Array]
+
+
+class Batches:
+    """The batches of a source in an order.
+
+    Args:
+        source: Where rows come from.
+        order: In which order, and how many a batch has.
+        most_held: How many batches there may be at a time.
+    """
+
+    def __init__(self, source: Source, order: Order, most_held: int = 1) -> None:
+        self.source = source
+        self.order = order
+        self._most_held = most_held
+        self._last_epoch: tuple[int, Epoch] | None = None
+        self._last_window: tuple[int, int, LoadedWindow] | None = None
+
+    def __len__(self) -> int:
+        return self.order.num_batches
+
+    def run(
+        self, epoch: int, first: int = 0, *, at_a_time: int = 1
+    ) -> Generator[Columns, None, None]:
+        """Gives the batches of an epoch from `first` on, each in arrays of its own.
+
+        Args:
+            epoch: Which epoch, from 0.
+            first: The batch to begin with.
+            at_a_time: How many batches to give as one; a last one with fewer rows comes by itself.
+
+        Raises:
+            DataChangedError: The data is not as it was.
+        """
+        if first >= len(self):
+            return
+        self.source.check()
+        self._last_window = None  # a look at single batches is over
+        layout = self._lay_out(epoch)
+        row = first * self.order.batch_size
+        windows = read_windows(self.source, layout, layout.find_window(row))
+        pool = BufferPool(self._most_held // at_a_time)
+        with contextlib.closing(windows):
+            loaded = next(windows)
+            for size in self._sizes(first, at_a_time):
+                batch = _Unfinished(self.source.schema, size, pool)
+                row += batch.add(loaded, row)
+                while not batch.is_full:
+                    loaded = next(windows)
+                    row += batch.add(loaded, row)
+                yield batch.finish()
+
+    def get(self, epoch: int, index: int) -> Columns:
+        """Returns one batch; quick for batches in their order, since the last window is kept."""
+        layout = self._lay_out(epoch)
+        row = index * self.order.batch_size
+        batch = _Unfinished(self.source.schema, next(self._sizes(index, 1)), BufferPool(0))
+        while not batch.is_full:
+            row += batch.add(self._load(epoch, layout, layout.find_window(row)), row)
+        return batch.finish()
+
+    def _sizes(self, first: int, at_a_time: int) -> Iterator[int]:
+        """How many rows each piece of the stream has, from a batch on."""
+        size = self.order.batch_size
+        num_whole = self.order.num_rows // size
+        for batch in range(first, num_whole, at_a_time):
+            yield min(at_a_time, num_whole - batch) * size
+        if len(self) > num_whole:
+            yield self.order.num_rows - num_whole * size
+
+    def _lay_out(self, epoch: int) -> Epoch:
+        if self._last_epoch is None or self._last_epoch[0] != epoch:
+            self._last_epoch = (epoch, self.order.epoch(epoch))
+        return self._last_epoch[1]
+
+    def _load(self, epoch: int, layout: Epoch, index: int) -> LoadedWindow:
+        if self._last_window is None or self._last_window[:2] != (epoch, index):
+            self._last_window = None  # before memory for the next is taken
+            window = layout.window(index)
+            arrays = allocate(self.source.schema, window.num_rows)
+            self._last_window = (epoch, index, load_window(self.source, window, arrays))
+        return self._last_window[2]
+
+
+class _Unfinished:
+    """A batch while its rows are gathered, from as many windows as it takes."""
+
+    def __init__(self, schema: Schema, num_rows: int, pool: BufferPool) -> None:
+        self._schema = schema
+        self._arrays = pool.allocate(schema, num_rows)
+        self._ragged: list[dict[str, Ragged]] = []
+        self._num_left = num_rows
+
+    @property
+    def is_full(self) -> bool:
+        return self._num_left == 0
+
+    def add(self, loaded: LoadedWindow, row: int) -> int:
+        """Takes rows from place `row` of the stream on; returns how many."""
+        start = row - loaded.window.start
+        stop = min(loaded.window.num_rows, start + self._num_left)
+        number = stop - start
+        if number > 0:
+            at = -self._num_left
+            until = at + number or None
+            loaded.gather_into(
+                start, stop, {name: one[at:until] for name, one in self._arrays.items()}
+            )
+            if loaded.ragged:
+                self._ragged.append(loaded.gather_ragged(start, stop))
+        self._num_left -= number
+        return number
+
+    def finish(self) -> Columns:
+        """Returns the columns; sequences are padded to the longest among them."""
+        for one in self._schema:
+            if one.is_ragged:
+                parts = [part[one.name] for part in self._ragged]
+                self._arrays[one.name] = concatenate(parts).pad()
+        return self._arrays

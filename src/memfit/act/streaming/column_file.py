@@ -1,0 +1,64 @@
+"""A `.npy` file of known size that is written, and read again, at any place."""
+
+import math
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memfit.act.streaming.source import Array
+from memfit.act.streaming.sources.store import Checksum
+
+
+class ColumnFile:
+    """An array in a new file.
+
+    Args:
+        path: The file.
+        dtype: The type of its values.
+        shape: Of the whole array.
+    """
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        self._name = path.name
+        self._dtype = dtype
+        self._shape = shape[1:]
+        self._row_bytes = math.prod(shape[1:]) * dtype.itemsize
+        self._file = path.open("xb+", buffering=0)
+        header = {
+            "descr": np.lib.format.dtype_to_descr(dtype),
+            "fortran_order": False,
+            "shape": shape,
+        }
+        np.lib.format.write_array_header_1_0(self._file, header)
+        self._offset = self._file.tell()
+        self._file.truncate(self._offset + shape[0] * self._row_bytes)
+
+    def write(self, start: int, rows: Array) -> Checksum:
+        """Writes rows from `start` on; returns their checksum."""
+        data = np.ascontiguousarray(rows, self._dtype).reshape(-1).view(np.uint8).data
+        at = self._offset + start * self._row_bytes
+        self._file.seek(at)
+        rest = data
+        while len(rest):
+            rest = rest[self._file.write(rest) or 0 :]
+        return Checksum(self._name, at, at + len(data), zlib.crc32(data))
+
+    def read(self, start: int, stop: int) -> Array:
+        """Returns rows that were written."""
+        rows = np.empty((stop - start, *self._shape), self._dtype)
+        self._file.seek(self._offset + start * self._row_bytes)
+        rest = rows.reshape(-1).view(np.uint8).data
+        while len(rest):
+            number = self._file.readinto(rest)
+            if not number:
+                raise OSError(f"{self._name} ends too early: it was cut by somebody else.")
+            rest = rest[number:]
+        return rows
+
+    def close(self) -> None:
+        """Closes the file; what was written is on the disk then."""
+        os.fsync(self._file.fileno())
+        self._file.close()

@@ -1,0 +1,183 @@
+"""Everything about a stream that needs no Keras: its order, its passes, its state, its halves."""
+
+import dataclasses
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from memfit.act.streaming.batches import Batches
+from memfit.act.streaming.chained import describe
+from memfit.act.streaming.layout import Layout
+from memfit.act.streaming.part import split_rows
+from memfit.act.streaming.progress import Position, Progress
+from memfit.act.streaming.source import Source, row_bytes
+from memfit.act.streaming.state import State, read_state
+from memfit.errors import UsageError
+from memfit.plan.order import Order, equal_edges
+from memfit.plan.shuffling import Data, Mixing, keep_mixing, plan_mixing
+from memfit.units import format_size
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person asks of a stream.
+
+    Attributes:
+        batch_size: Rows of a batch.
+        budget_bytes: The most memory to use.
+        seed: What the order is made from; `None` for the order of the source.
+        drop_remainder: Whether a last batch with fewer rows is left out.
+    """
+
+    batch_size: int
+    budget_bytes: int
+    seed: int | None = None
+    drop_remainder: bool = False
+
+    def __post_init__(self) -> None:
+        _check_number("batch_size", self.batch_size, 1)
+        if self.seed is not None:
+            _check_number("seed", self.seed, 0)
+
+
+class Loader:
+    """Gives batches of a source, epoch after epoch, and knows where it stands.
+
+    Args:
+        source: Where rows come from.
+        layout: Which columns are inputs, targets and weights.
+        settings: What a person asks for.
+
+    Raises:
+        BudgetError: The budget is too small for this data.
+    """
+
+    def __init__(self, source: Source, layout: Layout, settings: Settings) -> None:
+        self.source = source
+        self.layout = layout
+        self.settings = settings
+        self.progress = Progress()
+        self._fingerprint: str | None = None
+        self._use(plan_mixing(self._data, settings.budget_bytes))
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def run(
+        self, *, at_a_time: int = 1, ahead: int = 0, count: Callable[[], int] | None = None
+    ) -> Generator[tuple[Any, ...], None, None]:
+        """Gives the batches of the next epoch, or of the rest of one. See `feeds.Begin`."""
+        current = self.progress.begin(len(self), ahead, count)
+        try:
+            start = current.start
+            for columns in self._batches.run(start.epoch, start.batch, at_a_time=at_a_time):
+                num_rows = len(next(iter(columns.values())))
+                current.given += -(-num_rows // self.settings.batch_size)
+                yield self.layout.arrange(columns)
+        finally:
+            current.is_open = False
+
+    def get(self, index: int) -> tuple[Any, ...]:
+        """Returns a batch of the epoch that comes next, or is under way."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"There is no batch {index}: the stream has {len(self)} batches.")
+        epoch = self.progress.position.epoch
+        return self.layout.arrange(self._batches.get(epoch, index % len(self)))
+
+    def state(self) -> State:
+        """Returns where it stands."""
+        if self._fingerprint is None:
+            self._fingerprint = self.source.fingerprint()
+        position = self.progress.position
+        return State(
+            epoch=position.epoch,
+            batch=position.batch,
+            seed=self.settings.seed,
+            batch_size=self.settings.batch_size,
+            drop_remainder=self.settings.drop_remainder,
+            block_rows=self.mixing.block_rows,
+            window_rows=self.mixing.window_rows,
+            num_rows=self.source.num_rows,
+            fingerprint=self._fingerprint,
+        )
+
+    def restore(self, value: Mapping[str, Any]) -> None:
+        """Goes to where a stream of the same data stood; its order is taken over.
+
+        Raises:
+            UsageError: This is no state, or one of a stream made with other arguments.
+            DataChangedError: The data is other data.
+            BudgetError: The windows of that stream do not fit into this one's budget.
+        """
+        state = read_state(value)
+        state.check_against(self.state())
+        mixing = keep_mixing(
+            self._data, self.settings.budget_bytes, state.block_rows, state.window_rows
+        )
+        self.settings = dataclasses.replace(self.settings, seed=state.seed)
+        self._use(mixing)
+        self.progress.move_to(Position(state.epoch, state.batch))
+
+    def split(self, share: float) -> tuple["Loader", "Loader"]:
+        """Returns loaders of `share` of the rows and of the others, each with half the budget."""
+        parts = split_rows(self.source, share)
+        settings = dataclasses.replace(self.settings, budget_bytes=self.settings.budget_bytes // 2)
+        first, second = (Loader(part, self.layout, settings) for part in parts)
+        return first, second
+
+    def __str__(self) -> str:
+        settings, mixing, source = self.settings, self.mixing, self.source
+        size = row_bytes(source.schema)
+        position = self.progress.position
+        order = "in the order of the source"
+        if settings.seed is not None:
+            order = f"shuffled with seed {settings.seed}, deff {mixing.deff:.2f}"
+            order += "" if mixing.deff < 1.5 or source.is_shuffled else " (memfit.ingest: 1.00)"
+        return (
+            f"memfit stream: {source.num_rows:,} rows, {format_size(source.num_rows * size)}: "
+            f"{describe(source.schema)}\n"
+            f"{len(self):,} batches of {settings.batch_size}, {order}\n"
+            f"windows of {mixing.window_rows:,} rows, {format_size(mixing.window_rows * size)}; "
+            f"at most {format_size(mixing.planned_bytes)} of {format_size(settings.budget_bytes)}\n"
+            f"next: epoch {position.epoch}, batch {position.batch}"
+        )
+
+    @property
+    def _data(self) -> Data:
+        groups = self.source.groups
+        return Data(
+            num_rows=self.source.num_rows,
+            row_bytes=row_bytes(self.source.schema),
+            batch_size=self.settings.batch_size,
+            largest_group=None if groups is None else int(np.diff(groups).max()),
+            num_groups=None if groups is None else len(groups) - 1,
+            scratch_bytes=self.source.scratch_bytes,
+            needs_mixing=self.settings.seed is not None and not self.source.is_shuffled,
+        )
+
+    def _use(self, mixing: Mixing) -> None:
+        self.mixing = mixing
+        groups = self.source.groups
+        edges = (
+            equal_edges(self.source.num_rows, mixing.block_rows or 1) if groups is None else groups
+        )
+        order = Order(
+            edges,
+            mixing.window_rows,
+            self.settings.batch_size,
+            self.settings.seed,
+            drops_partial=self.settings.drop_remainder,
+        )
+        if order.num_batches == 0:
+            raise UsageError(
+                f"No batch is left: drop_remainder=True, batch_size={self.settings.batch_size} and "
+                f"{self.source.num_rows} rows. Make batch_size smaller, or keep the remainder."
+            )
+        self._batches = Batches(self.source, order, mixing.held_batches)
+
+
+def _check_number(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise UsageError(f"{name} must be a whole number, {least} or more. Received: {value!r}.")

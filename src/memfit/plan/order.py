@@ -1,0 +1,188 @@
+"""The order of rows in every epoch: a pure function of seed, epoch and number of shards.
+
+Blocks of rows are permuted over all the data. Neighbours in that order are read together as a
+window, and the rows of a window are permuted again. Batches cut the stream of rows that results,
+so that a batch number is all that it takes to go on from there.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.int64]
+# Which stream of random numbers: blocks have the first, windows those that follow.
+_BLOCKS = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Rows that are in memory together.
+
+    Attributes:
+        start: Where its first row stands in the stream.
+        ranges: The rows of the source that it holds, as pairs of start and stop, ascending.
+        num_rows: How many these are.
+        permutation: Which of its rows comes first, second and so on; `None` if as they are read.
+    """
+
+    start: int
+    ranges: tuple[tuple[int, int], ...]
+    num_rows: int
+    permutation: npt.NDArray[np.intp] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """All rows of one epoch in their order.
+
+    Attributes:
+        starts: First row of each piece of the data, in the order of the stream.
+        stops: The row after its last.
+        first_pieces: First piece of each window, and the number of pieces.
+        first_rows: Where each window begins in the stream, and the number of rows.
+        key: What the permutations of its windows are made from; `None` if rows stay as they are.
+    """
+
+    starts: Rows
+    stops: Rows
+    first_pieces: Rows
+    first_rows: Rows
+    key: tuple[int, ...] | None
+
+    @property
+    def num_windows(self) -> int:
+        """How many windows it has."""
+        return len(self.first_pieces) - 1
+
+    @property
+    def largest_window(self) -> int:
+        """The most rows that a window has."""
+        return int(np.diff(self.first_rows).max())
+
+    def find_window(self, row: int) -> int:
+        """Returns the window that holds the row at this place of the stream."""
+        return int(np.searchsorted(self.first_rows, row, side="right")) - 1
+
+    def window(self, index: int) -> Window:
+        """Returns what is in a window."""
+        first, stop = self.first_pieces[index], self.first_pieces[index + 1]
+        starts, stops = self.starts[first:stop], self.stops[first:stop]
+        if self.key is not None:
+            by_place = np.argsort(starts)
+            starts, stops = starts[by_place], stops[by_place]
+        num_rows = int(self.first_rows[index + 1] - self.first_rows[index])
+        permutation = (
+            None if self.key is None else _randomness(self.key, 1 + index).permutation(num_rows)
+        )
+        return Window(int(self.first_rows[index]), _joined(starts, stops), num_rows, permutation)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How rows are cut into blocks, windows and batches, and in which order they come.
+
+    Attributes:
+        edges: Block `b` is the rows from `edges[b]` to `edges[b + 1]`.
+        window_rows: The most rows of a window that holds more than one block.
+        batch_size: Rows of a batch.
+        seed: What the order is made from; `None` for the order of the source.
+        shard: Which part of the rows is given, of `num_shards`.
+        num_shards: How many parts there are; each row is in one of them, in every epoch.
+        drops_partial: Whether a last batch with fewer rows is left out.
+
+    Example:
+    >>> order = Order(equal_edges(10, 4), window_rows=8, batch_size=5, seed=None)
+    >>> order.num_batches
+    2
+    """
+
+    edges: Rows
+    window_rows: int
+    batch_size: int
+    seed: int | None = None
+    shard: int = 0
+    num_shards: int = 1
+    drops_partial: bool = False
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows an epoch has; of shards no two differ by more than one."""
+        first, stop = self._places()
+        return stop - first
+
+    @property
+    def num_batches(self) -> int:
+        """How many batches an epoch has."""
+        if self.drops_partial:
+            return self.num_rows // self.batch_size
+        return -(-self.num_rows // self.batch_size)
+
+    def epoch(self, number: int) -> Epoch:
+        """Returns the order of all rows in an epoch."""
+        starts, stops = self.edges[:-1], self.edges[1:]
+        key = None if self.seed is None else (self.seed, number, self.num_shards, self.shard)
+        if key is not None:
+            # All shards deal from the same order of blocks.
+            blocks = _randomness(key[:2], _BLOCKS).permutation(len(starts))
+            starts, stops = starts[blocks], stops[blocks]
+        starts, stops = _cut_out(starts, stops, *self._places())
+        ends = np.cumsum(stops - starts)
+        first_pieces = _pack(ends, self.window_rows)
+        first_rows = np.concatenate(([0], ends))[first_pieces]
+        return Epoch(starts, stops, first_pieces, first_rows, key)
+
+    def _places(self) -> tuple[int, int]:
+        """The part of all rows, in the order of their blocks, that the shard has."""
+        total = int(self.edges[-1])
+        first = total * self.shard // self.num_shards
+        return first, total * (self.shard + 1) // self.num_shards
+
+
+def equal_edges(num_rows: int, block_rows: int) -> Rows:
+    """Returns the edges of blocks of one size; the last may be smaller.
+
+    Example:
+    >>> equal_edges(10, 4).tolist()
+    [0, 4, 8, 10]
+    """
+    return np.append(np.arange(0, num_rows, block_rows, dtype=np.int64), num_rows)
+
+
+def _randomness(key: tuple[int, ...], stream: int) -> np.random.Generator:
+    """Random numbers of their own for every key and stream."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([*key, stream])))
+
+
+def _cut_out(starts: Rows, stops: Rows, first: int, stop: int) -> tuple[Rows, Rows]:
+    """Keeps the rows from place `first` to `stop`; blocks at both ends may be cut."""
+    ends = np.cumsum(stops - starts)
+    begins = ends - (stops - starts)
+    kept = (ends > first) & (begins < stop)
+    starts = (starts + np.maximum(first - begins, 0))[kept]
+    stops = (stops - np.maximum(ends - stop, 0))[kept]
+    return starts, stops
+
+
+def _pack(ends: Rows, window_rows: int) -> Rows:
+    """Puts as many neighbours into each window as fit, at least one."""
+    num_rows = int(ends[-1]) if len(ends) else 0
+    # Windows of about the same size: a small one at the end would mix badly.
+    share = -(-num_rows // math.ceil(num_rows / window_rows)) if num_rows else 0
+    firsts = [0]
+    while firsts[-1] < len(ends):
+        before = int(ends[firsts[-1] - 1]) if firsts[-1] else 0
+        at = int(np.searchsorted(ends, before + share, side="left")) + 1
+        if at > firsts[-1] + 1 and at <= len(ends) and ends[at - 1] - before > window_rows:
+            at -= 1
+        firsts.append(min(max(at, firsts[-1] + 1), len(ends)))
+    return np.array(firsts, dtype=np.int64)
+
+
+def _joined(starts: npt.NDArray[Any], stops: npt.NDArray[Any]) -> tuple[tuple[int, int], ...]:
+    """Ranges that touch become one: fewer, larger reads."""
+    is_first = np.append(True, starts[1:] != stops[:-1])
+    is_last = np.append(is_first[1:], True)
+    return tuple(zip(starts[is_first].tolist(), stops[is_last].tolist(), strict=True))

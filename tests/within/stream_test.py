@@ -1,0 +1,238 @@
+"""Streams in Keras's own loops. Run by tests/conformance/test_within.py, once for each backend."""
+
+import gc
+import json
+import threading
+
+import keras
+import numpy as np
+import pytest
+from keras import layers, ops
+
+import memfit
+
+BACKEND = keras.backend.backend()
+NUM_ROWS, WIDTH, BATCH = 500, 6, 32
+NUM_BATCHES = 16
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Row `i` begins with `i`, and so does its label."""
+    folder = tmp_path_factory.mktemp("data")
+    x = np.random.default_rng(0).standard_normal((NUM_ROWS, WIDTH)).astype("float32")
+    x[:, 0] = np.arange(NUM_ROWS)
+    np.save(folder / "x.npy", x)
+    np.save(folder / "y.npy", x[:, 0].copy())
+    return folder / "x.npy", folder / "y.npy"
+
+
+def make_stream(files, **options):
+    return memfit.stream(files, **{"batch_size": BATCH, "shuffle": True, "seed": 3, **options})
+
+
+class Watching(keras.callbacks.Callback):
+    """Notes where the stream stands after every step."""
+
+    def __init__(self, data):
+        super().__init__()
+        self.data = data
+        self.positions = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        state = self.data.state()
+        self.positions.append((state["epoch"], state["batch"]))
+
+
+class Noting(keras.layers.Layer):
+    """Keeps the first feature of the rows that it sees, in their order."""
+
+    def build(self, shape):
+        self.seen = self.add_weight(shape=(4 * NUM_ROWS,), trainable=False, initializer="zeros")
+
+    def call(self, x, training=False):
+        if training:
+            # The newest are added at the end; 1 is added to tell row 0 from nothing.
+            self.seen.assign(ops.concatenate([self.seen, x[:, 0] + 1])[-4 * NUM_ROWS :])
+        return x
+
+
+def make_model(build=True):
+    noting = Noting()
+    model = keras.Sequential([noting, layers.Dense(1)])
+    if build:
+        model.build((None, WIDTH))
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+
+    def seen():
+        noted = ops.convert_to_numpy(noting.seen).astype(int)
+        return (noted[noted > 0] - 1).tolist()
+
+    return model, seen
+
+
+def rows_of(data, epochs=1):
+    return [int(one) for _ in range(epochs) for _, y in data for one in y]
+
+
+def after(*epochs):
+    """Every position after a step in these epochs."""
+    return [
+        (epoch, batch) if batch < NUM_BATCHES else (epoch + 1, 0)
+        for epoch in epochs
+        for batch in range(1, NUM_BATCHES + 1)
+    ]
+
+
+@pytest.mark.parametrize("build", [True, False])
+def test_fit_sees_the_rows_in_the_order_of_the_stream(files, build):
+    model, seen = make_model(build)
+
+    model.fit(make_stream(files), epochs=3, verbose=0)
+
+    assert seen() == rows_of(make_stream(files), epochs=3)
+
+
+def test_the_state_counts_the_batches_that_steps_have_used(files):
+    data = make_stream(files)
+    watching = Watching(data)
+
+    make_model(build=False)[0].fit(data, epochs=2, verbose=0, callbacks=[watching])
+
+    assert watching.positions == after(0, 1)
+
+
+@pytest.mark.filterwarnings("error:Your input ran out of data")
+def test_fit_goes_on_in_the_middle_of_an_epoch(files):
+    whole = rows_of(make_stream(files), epochs=3)
+    before = make_stream(files)
+    before.restore({**before.state(), "epoch": 1, "batch": 5})
+
+    data = make_stream(files, seed=7)
+    data.restore(json.loads(json.dumps(before.state())))
+    watching = Watching(data)
+    model, seen = make_model(build=False)
+    model.fit(data, epochs=2, verbose=0, callbacks=[watching])
+
+    assert len(data) == NUM_BATCHES
+    assert seen() == whole[NUM_ROWS + 5 * BATCH :]
+    assert watching.positions == after(1, 2)[5:]
+
+
+def test_evaluate_is_that_of_the_arrays(files):
+    model, _ = make_model()
+    x, y = (np.load(path) for path in files)
+
+    assert model.evaluate(make_stream(files), verbose=0) == pytest.approx(
+        model.evaluate(x, y, batch_size=BATCH, verbose=0), rel=1e-5
+    )
+
+
+def test_predict_keeps_the_order_of_the_file(files):
+    model, _ = make_model()
+
+    predicted = model.predict(memfit.stream(files[0], batch_size=BATCH), verbose=0)
+
+    assert predicted == pytest.approx(model.predict(np.load(files[0]), verbose=0), rel=1e-5)
+
+
+def test_training_and_validation_are_the_halves_of_a_split(files):
+    train, validation = make_stream(files).split(0.8)
+    model, seen = make_model()
+
+    history = model.fit(train, validation_data=validation, epochs=2, verbose=0).history
+
+    assert len(history["val_loss"]) == 2
+    assert sorted(seen()[:400]) == sorted(seen()[400:])
+    assert not set(seen()) & set(rows_of(validation))
+
+
+def test_short_epochs_go_on_through_the_stream(files):
+    data = make_stream(files)
+    model, seen = make_model()
+
+    model.fit(data, epochs=4, steps_per_epoch=4, verbose=0)
+
+    assert seen() == rows_of(make_stream(files))
+
+
+@pytest.mark.skipif(BACKEND == "torch", reason="Keras has steps_per_execution=1 only on torch")
+def test_several_steps_at_a_time_see_the_same_rows(files):
+    model, seen = make_model(build=False)
+    model.compile(keras.optimizers.SGD(0.0), "mse", steps_per_execution=4)
+
+    model.fit(make_stream(files), epochs=2, verbose=0)
+
+    assert seen() == rows_of(make_stream(files), epochs=2)
+
+
+def test_several_inputs_and_weights_get_to_their_places(files):
+    left, right = keras.Input((WIDTH,), name="left"), keras.Input((WIDTH,), name="right")
+    model = keras.Model([left, right], layers.Dense(1)(layers.subtract([left, right])))
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    weights = np.linspace(0, 1, NUM_ROWS, dtype="float32")
+    x, y = (np.load(path) for path in files)
+
+    data = memfit.stream(
+        ({"left": files[0], "right": files[0]}, files[1], weights), batch_size=BATCH
+    )
+
+    expected = model.evaluate({"left": x, "right": x}, y, BATCH, sample_weight=weights, verbose=0)
+    assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
+
+
+def test_class_weights_are_refused_rather_than_forgotten(files):
+    with pytest.raises(memfit.UsageError, match="Keras ignores class_weight for a stream"):
+        make_model()[0].fit(make_stream(files), class_weight={0: 1.0}, verbose=0)
+
+
+def test_an_error_while_reading_ends_fit(files, tmp_path):
+    np.save(tmp_path / "x.npy", np.load(files[0]))
+    data = make_stream((tmp_path / "x.npy", files[1]))
+    (tmp_path / "x.npy").write_bytes(b"something else")
+
+    with pytest.raises(Exception, match=r"x\.npy has changed since the stream was made"):
+        make_model()[0].fit(data, verbose=0)
+
+
+def test_no_thread_is_left_when_training_is_stopped(files):
+    class Stopping(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.model.stop_training = batch == 3
+
+    model, _ = make_model()
+    model.fit(make_stream(files), epochs=2, verbose=0, callbacks=[Stopping()])
+    gc.collect()
+
+    assert not [one for one in threading.enumerate() if one.name == "memfit-stream"]
+
+
+def test_a_loop_gives_arrays_and_a_look_does_not_count(files):
+    data = make_stream(files)
+
+    x, y = next(iter(data))
+
+    assert isinstance(x, np.ndarray)
+    assert np.array_equal(x[:, 0], y)
+    assert np.array_equal(data[0][1], y)
+    assert data.state()["batch"] == 0
+
+
+def test_a_stream_says_what_it_is(files):
+    assert str(make_stream(files)) == (
+        "memfit stream: 500 rows, 14.0 kB: x float32 (6,), y float32 ()\n"
+        "16 batches of 32, shuffled with seed 3, deff 1.00\n"
+        "windows of 500 rows, 14.0 kB; at most 3.10 MB of 256 MB\n"
+        "next: epoch 0, batch 0"
+    )
+
+
+def test_the_framework_gets_the_same_batches_by_its_own_means(files):
+    if BACKEND == "jax":
+        pytest.skip("JAX has no loaders of its own")
+    data = make_stream(files)
+    loader = data.to_tf() if BACKEND == "tensorflow" else data.to_torch()
+
+    found = [int(one) for _ in range(2) for _, y in loader for one in ops.convert_to_numpy(y)]
+
+    assert found == rows_of(make_stream(files), epochs=2)
