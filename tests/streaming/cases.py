@@ -4,15 +4,20 @@ A case writes `NUM_ROWS` rows into a folder and returns what a person gives to `
 Row `i` has the label `i`, and features that `features_of` computes from it.
 """
 
+import bz2
+import gzip
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from memfit.act.streaming.ingest import ingest
+from memfit.act.streaming.layout import Layout
 from memfit.act.streaming.source import Column
+from memfit.act.streaming.sources import open_source
 
 NUM_ROWS = 1003
 WIDTH = 64
@@ -50,6 +55,39 @@ class Grouped:
     def read(self, start, stop):
         labels = np.arange(start, stop)
         return {"x": features_of(labels), "y": labels}
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Data in which every feature is a column of its own: `x00` and on, and `y`.
+
+    Attributes:
+        value: What to stream.
+    """
+
+    value: Any
+
+    def open(self):
+        return Packed(open_source(self.value)), Layout(("x", "y"))
+
+
+class Packed:
+    """A source whose features are one column, as the suite expects them."""
+
+    is_shuffled = False
+
+    def __init__(self, source):
+        self._source = source
+        self.schema = (Column("x", np.dtype("float32"), (WIDTH,)), source.schema[-1])
+        self.num_rows = source.num_rows
+        self.groups = source.groups
+        self.scratch_bytes = source.scratch_bytes
+        self.fingerprint = source.fingerprint
+        self.check = source.check
+
+    def read(self, start, stop):
+        *features, y = self._source.read(start, stop).values()
+        return {"x": np.stack(features, axis=1).astype("float32"), "y": y}
 
 
 @dataclass(frozen=True)
@@ -91,6 +129,16 @@ def write_store(folder, shift=0):
     return ingest(write_npy(folder, shift), folder / "cache", budget="1MB")
 
 
+def write_csv(folder, shift=0, name="data.csv", opener=open, delimiter=","):
+    table = np.column_stack([features_of(all_labels(), shift), all_labels()])
+    names = [*(f"x{at:02d}" for at in range(WIDTH)), "y"]
+    with opener(folder / name, "wt") as file:
+        file.write(delimiter.join(names) + "\n")
+        rows = [[*(f"{one:.1f}" for one in row[:-1]), f"{row[-1]:.0f}"] for row in table.tolist()]
+        file.writelines(delimiter.join(row) + "\n" for row in rows)
+    return Wide(folder / name)
+
+
 CASES = {
     "npy": Case(write_npy),
     "many files": Case(write_many),
@@ -98,4 +146,7 @@ CASES = {
     "arrays": Case(lambda _: (features_of(all_labels()), all_labels()), is_on_disk=False),
     "groups": Case(lambda _: Grouped(), is_on_disk=False),
     "store": Case(write_store, keeps_order=False),
+    "csv": Case(write_csv),
+    "csv.gz": Case(partial(write_csv, name="data.csv.gz", opener=gzip.open)),
+    "tsv.bz2": Case(partial(write_csv, name="data.tsv.bz2", opener=bz2.open, delimiter="\t")),
 }

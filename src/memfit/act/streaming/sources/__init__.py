@@ -16,7 +16,18 @@ from memfit.act.streaming.chained import chain
 from memfit.act.streaming.source import Source
 from memfit.errors import DataError, DataNotFoundError, UsageError
 
-_FILES = {".npy": "npy", ".npz": "npz"}
+_FILES = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".csv": "delimited",
+    ".csv.gz": "delimited",
+    ".csv.zst": "delimited",
+    ".csv.bz2": "delimited",
+    ".tsv": "delimited",
+    ".tsv.gz": "delimited",
+    ".tsv.zst": "delimited",
+    ".tsv.bz2": "delimited",
+}
 _FOLDERS = ("store",)
 _OBJECTS = ("arrays",)
 _GLOB = frozenset("*?[")
