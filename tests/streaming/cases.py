@@ -18,6 +18,7 @@ from memfit.act.streaming.ingest import ingest
 from memfit.act.streaming.layout import Layout
 from memfit.act.streaming.source import Column
 from memfit.act.streaming.sources import open_source
+from streaming.examples import frame, make_example
 
 NUM_ROWS = 1003
 WIDTH = 64
@@ -139,6 +140,13 @@ def write_csv(folder, shift=0, name="data.csv", opener=open, delimiter=","):
     return Wide(folder / name)
 
 
+def write_tfrecord(folder, shift=0, name="data.tfrecord", opener=open):
+    with opener(folder / name, "wb") as file:
+        for label, features in zip(all_labels(), features_of(all_labels(), shift), strict=True):
+            file.write(frame(make_example(x=features, y=[label])))
+    return folder / name
+
+
 CASES = {
     "npy": Case(write_npy),
     "many files": Case(write_many),
@@ -148,5 +156,7 @@ CASES = {
     "store": Case(write_store, keeps_order=False),
     "csv": Case(write_csv),
     "csv.gz": Case(partial(write_csv, name="data.csv.gz", opener=gzip.open)),
+    "tfrecord": Case(write_tfrecord),
+    "tfrecord.gz": Case(partial(write_tfrecord, name="data.tfrecord.gz", opener=gzip.open)),
     "tsv.bz2": Case(partial(write_csv, name="data.tsv.bz2", opener=bz2.open, delimiter="\t")),
 }

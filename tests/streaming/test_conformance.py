@@ -33,8 +33,10 @@ def opened(value):
     return open_data(value)
 
 
-def make_loader(value, seed=1, **settings):
-    return Loader(*opened(value), Settings(BATCH, settings.pop("budget", BUDGET), seed, **settings))
+def make_loader(value, seed=1, times=1, **settings):
+    source, layout = opened(value)
+    budget = times * (BUDGET + source.scratch_bytes)
+    return Loader(source, layout, Settings(BATCH, budget, seed, **settings))
 
 
 def labels_of(batches):
@@ -158,8 +160,8 @@ def test_several_batches_at_a_time_are_the_same_rows(case):
 
 
 def test_a_split_parts_the_rows_for_good(case):
-    train, rest = make_loader(case[1], budget=2 * BUDGET).split(0.9)
-    again, _ = make_loader(case[1], budget=3 * BUDGET, seed=4).split(0.9)
+    train, rest = make_loader(case[1], times=2).split(0.9)
+    again, _ = make_loader(case[1], times=3, seed=4).split(0.9)
 
     ours, theirs = labels_of(train.run()), labels_of(rest.run())
 

@@ -27,6 +27,10 @@ _FILES = {
     ".tsv.gz": "delimited",
     ".tsv.zst": "delimited",
     ".tsv.bz2": "delimited",
+    ".tfrecord": "tfrecord",
+    ".tfrecords": "tfrecord",
+    ".tfrecord.gz": "tfrecord",
+    ".tfrecords.gz": "tfrecord",
 }
 _FOLDERS = ("store",)
 _OBJECTS = ("arrays",)
