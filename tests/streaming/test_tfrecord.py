@@ -165,6 +165,20 @@ def test_bytes_are_refused_with_the_feature(tmp_path):
         open_source(path)
 
 
+@pytest.mark.parametrize("name", ["data.tfrecord", "data.tfrecord.gz"])
+def test_features_that_are_not_asked_for_may_be_anything(tmp_path, name):
+    path = write(
+        tmp_path, [make_example(image=b"\xff\xd8", y=[at], x=[0.5]) for at in range(9)], name
+    )
+
+    found = open_source(path, ["y", "x"]).read(0, 9)
+
+    assert list(found) == ["y", "x"]
+    assert found["y"].tolist() == list(range(9))
+    with pytest.raises(DataError, match=r"no column 'z' in .*Found: image, x, y"):
+        open_source(path, ["x", "z"])
+
+
 def test_records_that_are_no_examples_are_refused(tmp_path):
     path = write(tmp_path, [b"\x0a\xff"])
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from memfit.act.streaming.extras import need
 from memfit.act.streaming.files import DataFile
+from memfit.act.streaming.packages import load
 from memfit.act.streaming.source import Source, Values
 from memfit.act.streaming.spool import make_key, spool
 from memfit.errors import DataError
@@ -68,8 +68,8 @@ class Delimited:
     """
 
     def __init__(self, path: Path) -> None:
-        self._arrow = need("pyarrow", "csv", "CSV files")
-        self._reader = need("pyarrow.csv", "csv", "CSV files")
+        self._arrow = load("pyarrow", "CSV files", "csv")
+        self._reader = load("pyarrow.csv", "CSV files", "csv")
         self._path = path
         self._compression = _COMPRESSION.get(path.suffix.lower())
         plain = path.with_suffix("") if self._compression else path

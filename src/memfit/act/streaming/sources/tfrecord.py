@@ -7,7 +7,7 @@ records: a feature that has as many values in each becomes an array, others beco
 import gzip
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,7 @@ class TFRecord:
 
     Args:
         path: The file.
+        columns: The features to read; all of them if `None`.
 
     Raises:
         DataError: It is cut or damaged, or holds what is no number.
@@ -45,14 +46,15 @@ class TFRecord:
     groups = None
     is_shuffled = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
         self._file = DataFile(path)
         self._index = make_index(self._file)
         self.num_rows = self._index.num_records
         # What is read, the records of one length, and those of them that are laid out alike.
         piece_bytes = max(self._index.largest_bytes, min(PIECE_BYTES, self._file.size_bytes))
         self.scratch_bytes = 3 * piece_bytes + SCRATCH_BYTES
-        self.schema = find_schema(self._frames(0, min(_FIRST_RECORDS, self.num_rows)))
+        self._is_all = columns is None
+        self.schema = find_schema(self._frames(0, min(_FIRST_RECORDS, self.num_rows)), columns)
 
     def fingerprint(self) -> str:
         """Returns a text made of the size and samples of the file."""
@@ -68,7 +70,8 @@ class TFRecord:
 
     def read(self, start: int, stop: int) -> dict[str, Values]:
         """Returns rows."""
-        parts = [decode(one, self.schema) for one in self._frames(start, stop)]
+        frames = self._frames(start, stop)
+        parts = [decode(one, self.schema, is_all=self._is_all) for one in frames]
         if not parts:
             return {one.name: _join([], one) for one in self.schema}
         return {one.name: _join([part[one.name] for part in parts], one) for one in self.schema}
@@ -77,22 +80,23 @@ class TFRecord:
         return read_frames(self._file, self._index, start, stop)
 
 
-def open_file(path: Path) -> Source:
+def open_file(path: Path, columns: Sequence[str] | None = None) -> Source:
     """Returns the rows of a file."""
     if path.suffix.lower() != ".gz":
-        return TFRecord(path)
+        return TFRecord(path, columns)
     file = DataFile(path)
-    return spool(_read_once(path), make_key([file], "tfrecord"), name=path.name, check=file.check)
+    key = make_key([file], "tfrecord", None if columns is None else tuple(columns))
+    return spool(_read_once(path, columns), key, name=path.name, check=file.check)
 
 
-def _read_once(path: Path) -> Iterator[Mapping[str, Values]]:
+def _read_once(path: Path, columns: Sequence[str] | None) -> Iterator[Mapping[str, Values]]:
     try:
         with gzip.open(path) as stream:
             frames = read_all(stream, str(path))
             first = list(_take(frames, _FIRST_RECORDS))
-            schema = find_schema(first)
+            schema = find_schema(first, columns)
             for one in itertools.chain(first, frames):
-                yield decode(one, schema)
+                yield decode(one, schema, is_all=columns is None)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"{path} cannot be decompressed: {error}. It may be cut: write or copy it again."
@@ -108,12 +112,13 @@ def _take(frames: Iterator[Frames], number: int) -> Iterator[Frames]:
         yield one
 
 
-def find_schema(frames: Iterable[Frames]) -> Schema:
-    """Returns the columns of records.
+def find_schema(frames: Iterable[Frames], columns: Sequence[str] | None = None) -> Schema:
+    """Returns the columns of records: those asked for, or all.
 
     Raises:
-        DataError: A feature holds bytes, or numbers of several types.
+        DataError: A feature holds bytes, or numbers of several types, or is not there.
     """
+    others: set[str] = set()
     counts: dict[str, list[int]] = {}
     kinds: dict[str, str] = {}
     num_records = 0
@@ -123,29 +128,45 @@ def find_schema(frames: Iterable[Frames]) -> Schema:
         name = one.name
         for alike in _group(one):
             for feature, span in alike.spans.items():
+                if columns is not None and feature not in columns:
+                    others.add(feature)
+                    continue
                 if span.kind == BYTES:
                     _refuse_bytes(one, alike, feature)
                 if kinds.setdefault(feature, span.kind) != span.kind:
                     _refuse_kind(one, alike, feature, kinds[feature])
                 number = _count(alike, feature)
                 counts.setdefault(feature, []).extend([number] * len(alike.rows))
+    missing = [one for one in columns or () if one not in counts]
+    if missing:
+        raise DataError(
+            f"There is no column {missing[0]!r} in the first records of {name}. Found: "
+            f"{', '.join(sorted({*counts, *others}))}."
+        )
     if not counts:
         raise DataError(f"{name} has no features: its first records are empty. Leave it out.")
     return tuple(
         _make_column(feature, kinds[feature], counts[feature], num_records)
-        for feature in sorted(counts)
+        for feature in columns or sorted(counts)
     )
 
 
-def decode(frames: Frames, schema: Schema) -> dict[str, Values]:
+def decode(frames: Frames, schema: Schema, *, is_all: bool) -> dict[str, Values]:
     """Returns the values of every column of some records.
+
+    Args:
+        frames: The records.
+        schema: The columns.
+        is_all: Whether these are all features there are.
 
     Raises:
         DataError: A record is damaged or does not have these columns.
     """
     found = list(_group(frames))
     for alike in found:
-        _check(frames, alike, schema)
+        if is_all:
+            _check_names(frames, alike, schema)
+        _check_kinds(frames, alike, schema)
     num_rows = len(frames.starts)
     values: dict[str, Values] = {}
     for column in schema:
@@ -183,11 +204,14 @@ def _group(frames: Frames) -> Iterator[Alike]:
             frames.refuse(int(rows[error.row]), f"is no tf.train.Example: {error}")
 
 
-def _check(frames: Frames, alike: Alike, schema: Schema) -> None:
+def _check_names(frames: Frames, alike: Alike, schema: Schema) -> None:
     names = {one.name for one in schema}
     for feature in alike.spans:
         if feature not in names:
             _refuse(frames, alike, f"has a feature {feature!r} that the first records have not")
+
+
+def _check_kinds(frames: Frames, alike: Alike, schema: Schema) -> None:
     for column in schema:
         span = alike.spans.get(column.name)
         kind = FLOAT if column.dtype.kind == "f" else "int"
@@ -218,7 +242,8 @@ def _refuse_bytes(frames: Frames, alike: Alike, feature: str) -> None:
     raise DataError(
         f"Feature {feature!r} of {frames.name} (record {frames.first + int(alike.rows[0]) + 1}) "
         "holds bytes, and what they mean is not known. Expected numbers: write what they decode "
-        "to as a float_list or an int64_list. Pictures can be streamed from an image folder."
+        "to as a float_list or an int64_list, or leave it out: name the others in columns=[...]. "
+        "Pictures can be streamed from an image folder."
     )
 
 
