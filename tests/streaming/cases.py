@@ -6,7 +6,9 @@ Row `i` has the label `i`, and features that `features_of` computes from it.
 
 import bz2
 import gzip
+import io
 import shutil
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zarr
+from PIL import Image
 from pyarrow import feather
 
 from memfit.act.streaming.ingest import ingest
@@ -27,6 +30,8 @@ from streaming.examples import frame, make_example
 
 NUM_ROWS = 1003
 WIDTH = 64
+# Height and width of pictures with room for the bytes of the features.
+PICTURE = (8, 11)
 
 
 def features_of(labels, shift=0):
@@ -94,6 +99,29 @@ class Packed:
     def read(self, start, stop):
         *features, y = self._source.read(start, stop).values()
         return {"x": np.stack(features, axis=1).astype("float32"), "y": y}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Pictures whose colours are the bytes of the features; each row is a class of its own.
+
+    Attributes:
+        folder: Where the pictures are.
+    """
+
+    folder: Any
+
+    def open(self):
+        return Read(open_source(self.folder, None, PICTURE)), Layout(("x", "y"))
+
+
+class Read(Packed):
+    """A source of pictures, with the features that were drawn."""
+
+    def read(self, start, stop):
+        found = self._source.read(start, stop)
+        data = found["x"].reshape(stop - start, -1)[:, : 4 * WIDTH]
+        return {"x": np.ascontiguousarray(data).view("<f4"), "y": found["y"]}
 
 
 @dataclass(frozen=True)
@@ -200,6 +228,31 @@ def write_zarr(folder, shift=0):
     return folder / "data.zarr"
 
 
+def write_images(folder, shift=0):
+    for label, features in zip(all_labels(), features_of(all_labels(), shift), strict=True):
+        pixels = np.zeros((*PICTURE, 3), np.uint8)
+        pixels.reshape(-1)[: 4 * WIDTH] = features.view(np.uint8)
+        (folder / f"{label:04d}").mkdir(exist_ok=True)
+        Image.fromarray(pixels).save(folder / f"{label:04d}" / "a.png", compress_level=1)
+    return Drawn(folder)
+
+
+def write_tar(folder, shift=0, name="data.tar", mode="w"):
+    with tarfile.open(folder / name, mode) as archive:
+        for label, features in zip(all_labels(), features_of(all_labels(), shift), strict=True):
+            file = io.BytesIO()
+            np.save(file, features)
+            add_member(archive, f"{label:04d}.x.npy", file.getvalue())
+            add_member(archive, f"{label:04d}.y.cls", str(label).encode())
+    return folder / name
+
+
+def add_member(archive, name, data):
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    archive.addfile(member, io.BytesIO(data))
+
+
 CASES = {
     "npy": Case(write_npy),
     "many files": Case(write_many),
@@ -211,6 +264,9 @@ CASES = {
     "csv.gz": Case(partial(write_csv, name="data.csv.gz", opener=gzip.open)),
     "tfrecord": Case(write_tfrecord),
     "tfrecord.gz": Case(partial(write_tfrecord, name="data.tfrecord.gz", opener=gzip.open)),
+    "images": Case(write_images),
+    "tar": Case(write_tar),
+    "tar.gz": Case(partial(write_tar, name="data.tar.gz", mode="w:gz")),
     "tsv.bz2": Case(partial(write_csv, name="data.tsv.bz2", opener=bz2.open, delimiter="\t")),
     "parquet": Case(write_parquet),
     "parquet files": Case(write_parquet_files),
