@@ -4,7 +4,6 @@ import io
 import itertools
 import os
 import struct
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -52,10 +51,8 @@ class Pictures:
             DataError: It cannot be read, or has another size than the others.
         """
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about metadata; what is too large is an error
-                with self._image.open(io.BytesIO(data)) as image:
-                    found = self._read(name, image)
+            with self._image.open(io.BytesIO(data)) as image:
+                found = self._read(name, image)
         except (OSError, SyntaxError, ValueError, struct.error, self._bomb) as error:
             if isinstance(error, DataError):
                 raise
@@ -74,9 +71,11 @@ class Pictures:
             self._check_same(name, (image.height, image.width))
             return np.asarray(image.convert("RGB"))
         height, width = self._size
-        # A large JPEG is decoded at a half, a quarter or an eighth, if that is large enough.
-        image.draft("RGB", (width, height))
-        image = image.convert("RGB")
+        if image.width >= 2 * width and image.height >= 2 * height:
+            # A large JPEG is decoded at a half, a quarter or an eighth of its size.
+            image.draft("RGB", (width, height))
+        if image.mode != "RGB":
+            image = image.convert("RGB")
         if image.size != (width, height):
             image = image.resize((width, height), self._image.Resampling.BILINEAR)
         return np.asarray(image)
@@ -96,15 +95,21 @@ def map_in_threads(
     function: Callable[[Given], Made], chunks: Iterable[list[Given]]
 ) -> Iterator[list[Made]]:
     """Gives what a function makes of each chunk; while one is used, the next is made."""
+
+    def make(some: list[Given]) -> list[Made]:
+        return [function(one) for one in some]
+
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="memfit-decode") as pool:
-        waiting: Iterator[Made] | None = None
+        waiting: Iterator[list[Made]] | None = None
         for chunk in chunks:
-            begun = pool.map(function, chunk)
+            # A part for each thread: to hand over every single one takes as long as to decode it.
+            parts = in_chunks(chunk, -(-len(chunk) // _THREADS))
+            begun = pool.map(make, parts)
             if waiting is not None:
-                yield list(waiting)
+                yield list(itertools.chain.from_iterable(waiting))
             waiting = begun
         if waiting is not None:
-            yield list(waiting)
+            yield list(itertools.chain.from_iterable(waiting))
 
 
 def in_chunks(values: Iterable[Given], number: int) -> Iterator[list[Given]]:
