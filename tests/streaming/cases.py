@@ -52,6 +52,30 @@ class Grouped:
         return {"x": features_of(labels), "y": labels}
 
 
+class Rows:
+    """An object with `__len__` and `__getitem__`, as a torch dataset is."""
+
+    def __len__(self):
+        return NUM_ROWS
+
+    def __getitem__(self, index):
+        return features_of(np.array([index]))[0], np.int64(index)
+
+
+class ManyRows(Rows):
+    """One that gives several rows at a time."""
+
+    def __getitems__(self, indices):
+        return [self[index] for index in indices]
+
+
+class Batched(Rows):
+    """One that gives them as arrays."""
+
+    def __getitems__(self, indices):
+        return features_of(np.array(indices)), np.array(indices)
+
+
 @dataclass(frozen=True)
 class Case:
     """A kind of source.
@@ -98,4 +122,7 @@ CASES = {
     "arrays": Case(lambda _: (features_of(all_labels()), all_labels()), is_on_disk=False),
     "groups": Case(lambda _: Grouped(), is_on_disk=False),
     "store": Case(write_store, keeps_order=False),
+    "objects": Case(lambda _: Rows(), is_on_disk=False),
+    "objects with many rows": Case(lambda _: ManyRows(), is_on_disk=False),
+    "objects with batches": Case(lambda _: Batched(), is_on_disk=False),
 }

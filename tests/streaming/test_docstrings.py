@@ -14,6 +14,7 @@ import pytest
         "memfit.act.streaming.chained",
         "memfit.act.streaming.layout",
         "memfit.act.streaming.ragged",
+        "memfit.act.streaming.rows",
         "memfit.act.streaming.source",
     ],
 )

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memfit.act.streaming.rows import PARTS
 from memfit.act.streaming.source import Schema, Source
 from memfit.act.streaming.sources import open_source
 from memfit.act.streaming.together import Together
 from memfit.errors import DataError, UsageError
 
-PARTS = ("x", "y", "weight")
 # A column's name, or several in a tuple or a dict.
 Tree = Any
 

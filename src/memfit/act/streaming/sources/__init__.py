@@ -18,7 +18,7 @@ from memfit.errors import DataError, DataNotFoundError, UsageError
 
 _FILES = {".npy": "npy", ".npz": "npz"}
 _FOLDERS = ("store",)
-_OBJECTS = ("arrays",)
+_OBJECTS = ("arrays", "indexed")
 _GLOB = frozenset("*?[")
 
 
