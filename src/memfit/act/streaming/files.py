@@ -85,6 +85,11 @@ class DataFile:
             digest.update(part)
         return digest.digest()
 
+    def identity(self) -> bytes:
+        """Returns a digest that is another one as soon as the file was moved or written again."""
+        text = f"{self.path.absolute()} {self._stamp}"
+        return hashlib.sha256(text.encode() + self.sample()).digest()
+
     def close(self) -> None:
         """Lets go of the open file."""
         descriptor, self._descriptor = self._descriptor, None

@@ -1,22 +1,15 @@
 """`memfit.ingest`: data written once in a random order, so that every epoch is well mixed."""
 
-import contextlib
 import os
-import shutil
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from memfit.act.streaming.layout import open_data
 from memfit.act.streaming.scattering import plan_scattering, scatter
-from memfit.act.streaming.source import Source, row_bytes
-from memfit.errors import DataError, UsageError
-from memfit.units import format_size, parse_size
-
-# Headers, and what file systems keep for themselves.
-_SPARE_SHARE = 1.02
-_OWNER = "owner.pid"
+from memfit.act.streaming.source import row_bytes
+from memfit.act.streaming.writing import check_room, showing, unfinished
+from memfit.errors import UsageError
+from memfit.units import parse_size
 
 
 def ingest(
@@ -56,76 +49,9 @@ def ingest(
         )
     opened, _ = open_data(source)
     scattering = plan_scattering(opened, parse_size(budget), seed)
-    _check_room(opened, folder)
-    with _unfinished(folder) as unfinished, _showing(2 * opened.num_rows, folder.name) as tell:
-        scatter(scattering, unfinished, tell).write(unfinished)
+    check_room(opened.num_rows * row_bytes(opened.schema), folder)
+    title = f"ingesting {folder.name}"
+    with unfinished(folder) as beside, showing(2 * opened.num_rows, title) as tell:
+        scatter(scattering, beside, tell).write(beside)
         opened.check()
     return folder
-
-
-def _check_room(source: Source, folder: Path) -> None:
-    needed_bytes = source.num_rows * row_bytes(source.schema) * _SPARE_SHARE
-    parent = next(one for one in folder.absolute().parents if one.exists())
-    free_bytes = shutil.disk_usage(parent).free
-    if needed_bytes > free_bytes:
-        raise DataError(
-            f"The disk is too small: the rows need {format_size(needed_bytes)}, and "
-            f"{format_size(free_bytes)} are free in {parent}. Give a folder on a larger disk."
-        )
-
-
-@contextlib.contextmanager
-def _unfinished(folder: Path) -> Iterator[Path]:
-    """A folder beside the final one, which it becomes at the end; on an error it is removed."""
-    unfinished = folder.absolute().with_name(f".{folder.name}.unfinished")
-    unfinished.parent.mkdir(parents=True, exist_ok=True)
-    if unfinished.exists():
-        _remove_left_over(unfinished)
-    unfinished.mkdir()
-    try:
-        (unfinished / _OWNER).write_text(str(os.getpid()))
-        yield unfinished
-        (unfinished / _OWNER).unlink()
-        unfinished.rename(folder)
-        _sync(folder.absolute().parent)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
-
-
-def _remove_left_over(unfinished: Path) -> None:
-    import psutil
-
-    try:
-        owner = int((unfinished / _OWNER).read_text())
-    except (OSError, ValueError):  # it was killed before it could say who it is
-        owner = os.getpid()
-    if owner != os.getpid() and psutil.pid_exists(owner):
-        raise UsageError(
-            f"Process {owner} is writing {unfinished} now. Wait for it, or end it first."
-        )
-    shutil.rmtree(unfinished)
-
-
-def _sync(folder: Path) -> None:
-    """Makes the new name of a folder outlive a crash of the machine, where that is possible."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _showing(total: int, name: str) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, if a person is looking."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"ingesting {name}", total=total)
-        yield lambda number: progress.advance(task, number)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,8 +122,13 @@ class Store:
     def check(self) -> None:
         """Raises if a file was changed."""
         self._manifest_file.check()
-        for one in (*self._dense.values(), *itertools.chain(*self._ragged.values())):
+        for one in self._files():
             one.check()
+
+    def close(self) -> None:
+        """Lets go of open files; the next read opens them again."""
+        for one in self._files():
+            one.close()
 
     def read(self, start: int, stop: int) -> dict[str, Values]:
         """Returns rows."""
@@ -140,6 +145,10 @@ class Store:
         """Reads rows into arrays."""
         for name, one in self._dense.items():
             one.read_into(ranges, {NAME: into[name]})
+
+    def _files(self) -> Iterator[Npy]:
+        yield from self._dense.values()
+        yield from itertools.chain(*self._ragged.values())
 
 
 def accepts(folder: Path) -> bool:
