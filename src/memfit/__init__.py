@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memfit.act.recompute import recompute as recompute
     from memfit.act.session import SurvivorWarning as SurvivorWarning
     from memfit.act.session import session as session
+    from memfit.act.streaming.batched import batches as batches
     from memfit.act.streaming.ingest import ingest as ingest
     from memfit.act.streaming.stream import stream as stream
     from memfit.agent.callbacks import MemoryMonitor as MemoryMonitor
@@ -52,6 +53,7 @@ __all__ = [
     "RunNotFoundError",
     "SurvivorWarning",
     "UsageError",
+    "batches",
     "configure",
     "fit",
     "ingest",
@@ -68,6 +70,7 @@ _LATER = {
     "Change": ("memfit.act.change", "Change"),
     "MemoryMonitor": ("memfit.agent.callbacks", "MemoryMonitor"),
     "SurvivorWarning": ("memfit.act.session", "SurvivorWarning"),
+    "batches": ("memfit.act.streaming.batched", "batches"),
     "configure": ("memfit.act.configure", "configure"),
     "fit": ("memfit.act.fitting", "fit"),
     "ingest": ("memfit.act.streaming.ingest", "ingest"),

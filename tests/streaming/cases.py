@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from memfit.act.streaming.batched import batches
 from memfit.act.streaming.ingest import ingest
 from memfit.act.streaming.source import Column
 
@@ -76,6 +77,16 @@ class Batched(Rows):
         return features_of(np.array(indices)), np.array(indices)
 
 
+def generate_rows():
+    for index in range(NUM_ROWS):
+        yield Rows()[index]
+
+
+def generate_batches():
+    for labels in np.array_split(all_labels(), 7):
+        yield features_of(labels), labels
+
+
 @dataclass(frozen=True)
 class Case:
     """A kind of source.
@@ -125,4 +136,6 @@ CASES = {
     "objects": Case(lambda _: Rows(), is_on_disk=False),
     "objects with many rows": Case(lambda _: ManyRows(), is_on_disk=False),
     "objects with batches": Case(lambda _: Batched(), is_on_disk=False),
+    "generators": Case(lambda _: generate_rows, is_on_disk=False),
+    "generators of batches": Case(lambda _: batches(generate_batches), is_on_disk=False),
 }

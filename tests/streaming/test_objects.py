@@ -140,7 +140,9 @@ def test_a_pydataset_is_refused_since_it_gives_batches():
     class Mine(PyDataset):
         pass
 
-    with pytest.raises(UsageError, match="Cannot stream the Mine: a PyDataset gives batches"):
+    with pytest.raises(
+        UsageError, match="Cannot stream the Mine row by row: a PyDataset gives batches"
+    ):
         open_data(Mine(lambda i: i))
 
 

@@ -47,6 +47,8 @@ def stream(  # noqa: PLR0913  # what is streamed, and six ways to stream it
             Arrays larger than the budget are written to a cache on disk, once, and not held: the
             memory is free when nobody else holds them. Any object with `__len__` and
             `__getitem__` will do, which returns a row: `(features, label)`, a dict or an array.
+            A function without arguments that returns an iterator of rows, a `tf.data.Dataset` and
+            other objects that can be iterated are read once, now, into that cache.
         batch_size: Rows of a batch.
         shuffle: Whether rows come in a random order, another one in every epoch.
         budget: The most memory that the stream takes: windows, reads and batches.

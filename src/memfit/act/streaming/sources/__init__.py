@@ -18,7 +18,8 @@ from memfit.errors import DataError, DataNotFoundError, UsageError
 
 _FILES = {".npy": "npy", ".npz": "npz"}
 _FOLDERS = ("store",)
-_OBJECTS = ("arrays", "indexed")
+# An object may be of several kinds: the first that takes it.
+_OBJECTS = ("arrays", "tf_data", "indexed", "iterated")
 _GLOB = frozenset("*?[")
 
 

@@ -4,15 +4,15 @@ Where it has `__getitems__(numbers)`, rows are asked for many at a time: it retu
 as torch has it, or a batch of them - a tuple, a dict or an array of arrays - which is quicker.
 """
 
-import contextlib
 import hashlib
 import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from memfit.act.streaming.collecting import noting
 from memfit.act.streaming.rows import infer_schema, put_batch, put_row
 from memfit.act.streaming.source import Array, Ranges, allocate, row_bytes
 from memfit.errors import DataChangedError, DataError, UsageError
@@ -46,7 +46,7 @@ class Indexed:
         self.num_rows = len(value)
         if self.num_rows == 0:
             raise DataError(f"The {self._name} has no rows: its len() is 0.")
-        with _noting(f"row 0 of the {self._name}"):
+        with noting(f"row 0 of the {self._name}"):
             first = value[0]
         self.schema = infer_schema(first, f"Row 0 of the {self._name}")
         self._chunk_rows = 1
@@ -96,13 +96,13 @@ class Indexed:
                 at += len(chunk)
 
     def _put_one(self, number: int, into: Mapping[str, Array], at: int) -> None:
-        with _noting(f"row {number} of the {self._name}"):
+        with noting(f"row {number} of the {self._name}"):
             row = self._value[number]
         put_row(row, self.schema, into, at, f"Row {number} of the {self._name}")
 
     def _put_many(self, numbers: list[int], into: Mapping[str, Array], at: int) -> None:
         which = f"{numbers[0]} to {numbers[-1]} of the {self._name}"
-        with _noting(f"rows {which}"):
+        with noting(f"rows {which}"):
             rows = self._value.__getitems__(numbers)
         if not isinstance(rows, list):
             put_batch(rows, self.schema, into, (at, at + len(numbers)), f"Rows {which}")
@@ -121,21 +121,14 @@ class Indexed:
         return arrays
 
 
-@contextlib.contextmanager
-def _noting(what: str) -> Iterator[None]:
-    """Lets errors of a person's own code pass, with a note on what was asked of it."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"memfit.stream was reading {what}.")
-        raise
-
-
 def accepts(value: Any) -> bool:
     """Whether rows can be taken out of this by their number."""
     kind = type(value)
+    # torch's IterableDataset inherits a `__getitem__` that only raises.
+    is_iterated = any(one.__name__ == "IterableDataset" for one in kind.__mro__)
     return (
-        hasattr(kind, "__len__")
+        not is_iterated
+        and hasattr(kind, "__len__")
         and hasattr(kind, "__getitem__")
         and not isinstance(value, Mapping | str | bytes | bytearray | memoryview)
     )
@@ -150,8 +143,7 @@ def open_object(value: Any) -> Indexed:
     """
     if any(one.__name__ == "PyDataset" for one in type(value).__mro__):
         raise UsageError(
-            f"Cannot stream the {type(value).__name__}: a PyDataset gives batches, and "
-            "memfit.stream takes rows. Give it the files or arrays that this reads, or pass the "
-            "PyDataset to fit() itself."
+            f"Cannot stream the {type(value).__name__} row by row: a PyDataset gives batches. Say "
+            "so: memfit.stream(memfit.batches(...)), or give the files or arrays that it reads."
         )
     return Indexed(value)
