@@ -10,6 +10,7 @@ MemfitError
 ├── DataNotFoundError (FileNotFoundError)  there is no such data
 ├── DataError (ValueError)              data cannot be streamed as it is
 │   └── DataChangedError                data is not what it was
+├── MissingPackageError (ImportError)   a kind of data needs a package that is not installed
 └── IsolatedError (RuntimeError)        a process of its own ended without a result
 ```
 
@@ -72,6 +73,10 @@ class DataError(MemfitError, ValueError):
 
 class DataChangedError(DataError):
     """Data is not what it was when the stream, or its state, was made."""
+
+
+class MissingPackageError(MemfitError, ImportError):
+    """A kind of data needs a package that is not installed."""
 
 
 class IsolatedError(MemfitError, RuntimeError):

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import h5py
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zarr
+from pyarrow import feather
 
 from memfit.act.streaming.batched import batches
 from memfit.act.streaming.ingest import ingest
@@ -126,6 +131,54 @@ def write_store(folder, shift=0):
     return ingest(write_npy(folder, shift), folder / "cache", budget="1MB")
 
 
+def make_table(shift=0):
+    x = pa.array(features_of(all_labels(), shift).reshape(-1))
+    return pa.table({"x": pa.FixedSizeListArray.from_arrays(x, WIDTH), "y": all_labels()})
+
+
+def write_parquet(folder, shift=0):
+    pq.write_table(make_table(shift), folder / "data.parquet", row_group_size=40)
+    return folder / "data.parquet"
+
+
+def write_parquet_files(folder, shift=0):
+    """Folders of files, in the order of their names."""
+    table = make_table(shift)
+    for at, rows in enumerate(np.array_split(all_labels(), 5)):
+        part = table.slice(rows[0], len(rows))
+        pq.write_table(part, folder / f"part-{at}.parquet", row_group_size=30)
+    return folder
+
+
+def write_arrow(folder, shift=0):
+    with pa.ipc.new_file(folder / "data.arrow", make_table().schema) as file:
+        file.write_table(make_table(shift), max_chunksize=40)
+    return folder / "data.arrow"
+
+
+def write_feather(folder, shift=0):
+    feather.write_feather(make_table(shift), folder / "data.feather", "lz4", chunksize=40)
+    return folder / "data.feather"
+
+
+def write_hdf5(folder, shift=0, **options):
+    with h5py.File(folder / "data.h5", "w") as file:
+        file.create_dataset("x", data=features_of(all_labels(), shift), **options)
+        file["y"] = all_labels()
+    return folder / "data.h5"
+
+
+def write_hdf5_chunks(folder, shift=0):
+    return write_hdf5(folder, shift, chunks=(40, 16), compression="gzip", shuffle=True)
+
+
+def write_zarr(folder, shift=0):
+    group = zarr.create_group(folder / "data.zarr", overwrite=True)
+    group.create_array("x", data=features_of(all_labels(), shift), chunks=(16, 32))
+    group.create_array("y", data=all_labels(), chunks=(35,))
+    return folder / "data.zarr"
+
+
 CASES = {
     "npy": Case(write_npy),
     "many files": Case(write_many),
@@ -133,6 +186,13 @@ CASES = {
     "arrays": Case(lambda _: (features_of(all_labels()), all_labels()), is_on_disk=False),
     "groups": Case(lambda _: Grouped(), is_on_disk=False),
     "store": Case(write_store, keeps_order=False),
+    "parquet": Case(write_parquet),
+    "parquet files": Case(write_parquet_files),
+    "arrow": Case(write_arrow),
+    "feather, compressed": Case(write_feather),
+    "hdf5": Case(write_hdf5),
+    "hdf5, compressed": Case(write_hdf5_chunks),
+    "zarr": Case(write_zarr),
     "objects": Case(lambda _: Rows(), is_on_disk=False),
     "objects with many rows": Case(lambda _: ManyRows(), is_on_disk=False),
     "objects with batches": Case(lambda _: Batched(), is_on_disk=False),

@@ -86,7 +86,7 @@ def test_files_that_differ_are_refused_with_both_schemas(tmp_path):
     save(tmp_path / "a.npy", np.zeros((5, 3), "float32"))
     save(tmp_path / "b.npy", np.zeros((5, 4), "float32"))
 
-    with pytest.raises(DataError, match=r"part 1 has .*\(3,\), part 2 has .*\(4,\)"):
+    with pytest.raises(DataError, match=r"a\.npy has .*\(3,\), .*b\.npy has .*\(4,\)"):
         open_data(str(tmp_path / "*.npy"))
 
 

@@ -2,6 +2,7 @@
 
 import bisect
 import contextlib
+import dataclasses
 import hashlib
 import itertools
 import threading
@@ -24,15 +25,16 @@ class Chained:
 
     Args:
         parts: The sources.
+        names: What to call each in messages.
     """
 
     is_shuffled = False
 
-    def __init__(self, parts: Sequence[Source]) -> None:
+    def __init__(self, parts: Sequence[Source], names: Sequence[str]) -> None:
         self.parts = list(parts)
         self._edges = list(itertools.accumulate((one.num_rows for one in parts), initial=0))
         self.num_rows = self._edges[-1]
-        self.schema = _common_schema(parts)
+        self.schema = _common_schema(parts, names)
         self.groups = _all_groups(parts, self._edges)
         self.scratch_bytes = max(one.scratch_bytes for one in parts)
         self._closing = threading.Lock() if len(parts) > _MOST_OPEN else None
@@ -95,21 +97,27 @@ def cut(edges: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int,
         at += 1
 
 
-def chain(parts: Sequence[Source]) -> Source:
+def chain(parts: Sequence[Source], names: Sequence[str] | None = None) -> Source:
     """Returns one source for all parts.
+
+    Args:
+        parts: The sources.
+        names: What to call each in messages: its path, where it has one.
 
     Raises:
         DataError: They differ in their columns.
     """
-    return parts[0] if len(parts) == 1 else Chained(parts)
+    if len(parts) == 1:
+        return parts[0]
+    return Chained(parts, names or [f"part {at + 1}" for at in range(len(parts))])
 
 
-def _common_schema(parts: Sequence[Source]) -> Schema:
+def _common_schema(parts: Sequence[Source], names: Sequence[str]) -> Schema:
     first = parts[0].schema
-    for at, part in enumerate(parts):
+    for name, part in zip(names, parts, strict=True):
         if [_kind(one) for one in part.schema] != [_kind(one) for one in first]:
             raise DataError(
-                f"The parts of this data differ: part 1 has {describe(first)}, part {at + 1} has "
+                f"The parts of this data differ: {names[0]} has {describe(first)}, {name} has "
                 f"{describe(part.schema)}. Expected the same columns, types and shapes in all of "
                 "them. Leave out the one that differs, or write it again."
             )
@@ -123,7 +131,7 @@ def _over_all(parts: Sequence[Source], at: int) -> Column:
     if not lengths:
         return columns[0]
     mean = float(np.average(lengths, weights=[part.num_rows for part in parts]))
-    return Column(columns[0].name, columns[0].dtype, columns[0].shape, mean)
+    return dataclasses.replace(columns[0], mean_length=mean)
 
 
 def _kind(column: Column) -> tuple[Any, ...]:

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memfit.act.streaming.matrix import Matrix
 from memfit.act.streaming.rows import PARTS
+from memfit.act.streaming.selected import check_columns
 from memfit.act.streaming.source import Schema, Source
 from memfit.act.streaming.sources import open_source
 from memfit.act.streaming.together import Together
 from memfit.errors import DataError, UsageError
 
+FEATURES = ("columns", "matrix")
 # A column's name, or several in a tuple or a dict.
 Tree = Any
 
@@ -37,24 +40,31 @@ class Layout:
         return batch[0] if len(self.parts) == 1 else batch
 
 
-def open_data(value: Any, label: str | None = None) -> tuple[Source, Layout]:
+def open_data(
+    value: Any,
+    label: str | None = None,
+    columns: Sequence[str] | None = None,
+    features: str = "columns",
+) -> tuple[Source, Layout]:
     """Returns the source for what a person gives to `stream`, and how it is laid out.
 
     Args:
         value: A path, glob, list, array or object; or a tuple of features, labels and weights; or
             a dict of features by name. Features and labels may be tuples and dicts themselves.
         label: The column that is the label, where one source has them all.
+        columns: The columns to read of one source; the label need not be among them.
+        features: `"matrix"` to put all columns but the label side by side.
 
     Raises:
         UsageError: The value cannot be features, labels and weights.
         DataError: There is no such column.
     """
+    if features not in FEATURES:
+        raise UsageError(f'features must be "columns" or "matrix". Received: {features!r}.')
+    if columns is not None:
+        check_columns(columns)
     if isinstance(value, tuple | Mapping):
-        if label is not None:
-            raise UsageError(
-                f"label names a column of one source. Received: label={label!r} and "
-                f"a {type(value).__name__}. Leave label out."
-            )
+        _refuse_names(value, label=label, columns=columns, features=features)
         parts = value if isinstance(value, tuple) else (value,)
         if not 1 <= len(parts) <= len(PARTS):
             raise UsageError(
@@ -64,8 +74,24 @@ def open_data(value: Any, label: str | None = None) -> tuple[Source, Layout]:
         opened: dict[str, Source] = {}
         trees = [_open_tree(one, name, opened) for name, one in zip(PARTS, parts, strict=False)]
         return Together(opened), Layout(tuple(trees))
-    source = open_source(value)
-    return source, lay_out(source.schema, label)
+    if columns is not None and label is not None and label not in columns:
+        columns = [*columns, label]
+    source = open_source(value, columns)
+    layout = lay_out(source.schema, label)
+    if features == "matrix":
+        source = Matrix(source, [one.name for one in source.schema if one.name != label])
+        layout = Layout((source.name,) if label is None else (source.name, label))
+    return source, layout
+
+
+def _refuse_names(value: Any, **arguments: Any) -> None:
+    """Raises if an argument speaks of the columns of one source, and there are several."""
+    for name, received in arguments.items():
+        if received not in (None, "columns"):
+            raise UsageError(
+                f"{name} is about the columns of one source. Received: {name}={received!r} and "
+                f"a {type(value).__name__}. Leave {name} out."
+            )
 
 
 def lay_out(schema: Schema, label: str | None = None) -> Layout:

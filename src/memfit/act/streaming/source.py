@@ -27,6 +27,7 @@ class Column:
         dtype: The type of its values, in the byte order of this machine.
         shape: The shape of a row; of a ragged column, that of one step of its sequences.
         mean_length: Steps of a sequence on average; `None` if all rows have the same shape.
+        categories: What its values stand for: 0 is the first of these, 1 the second.
 
     Example:
     >>> Column("x", np.dtype("float32"), (100,)).row_bytes
@@ -37,6 +38,7 @@ class Column:
     dtype: np.dtype[Any]
     shape: tuple[int, ...] = ()
     mean_length: float | None = None
+    categories: tuple[str, ...] | None = None
 
     @property
     def is_ragged(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memfit.act.streaming.chained import Chained
+from memfit.act.streaming.chained import Chained, chain
 from memfit.act.streaming.source import Array, Ranges, Source, Values, read_into
 from memfit.act.streaming.sources.arrays import NAME, Arrays
 from memfit.act.streaming.spool import spool
@@ -85,7 +85,7 @@ def _replace(source: Source) -> Source:
     if isinstance(source, Arrays) and _is_in_memory(source.array):
         return Spilled(source)
     if isinstance(source, Chained):
-        return Chained([_replace(one) for one in source.parts])
+        return chain([_replace(one) for one in source.parts])
     if isinstance(source, Together):
         return Together({name: _replace(one) for name, one in source.parts.items()})
     return source

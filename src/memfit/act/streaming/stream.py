@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -26,7 +26,7 @@ _SINGLE = 5
 _RAN_OUT = "Your input ran out of data"
 
 
-def stream(  # noqa: PLR0913  # what is streamed, and six ways to stream it
+def stream(  # noqa: PLR0913  # what is streamed, and eight ways to stream it
     source: Any,
     *,
     batch_size: int,
@@ -35,11 +35,14 @@ def stream(  # noqa: PLR0913  # what is streamed, and six ways to stream it
     seed: int = 0,
     drop_remainder: bool = False,
     label: str | None = None,
+    columns: Sequence[str] | None = None,
+    features: str = "columns",
 ) -> "Stream":
     """Streams data from disk into `fit`, `evaluate`, `predict` or a loop, within a budget.
 
     The order is a pure function of seed and epoch: the same on every machine and backend.
-    Numbers are passed on as they are: a NaN stays a NaN.
+    Numbers are passed on as they are: a NaN stays a NaN. Of columns that know nulls, as those of
+    Parquet and Arrow do, a null is a NaN among floats; among other kinds it is refused.
 
     Args:
         source: A path, a glob, a list of paths, an array, or a tuple `(features, labels)` or
@@ -55,6 +58,10 @@ def stream(  # noqa: PLR0913  # what is streamed, and six ways to stream it
         seed: What the random order is made from.
         drop_remainder: Whether a last batch with fewer rows is left out.
         label: The column that is the label, where one file has several columns.
+        columns: The columns to read, where one file has several, in this order; the label need
+            not be among them. All of them by default.
+        features: `"columns"` gives several columns as a dict, for models with an input for each;
+            `"matrix"` puts those of single numbers side by side as float32, for one input.
 
     Raises:
         DataNotFoundError: There is no such file.
@@ -67,10 +74,12 @@ def stream(  # noqa: PLR0913  # what is streamed, and six ways to stream it
     data = memfit.stream(("x.npy", "y.npy"), batch_size=256, shuffle=True, budget="256MB")
     train, validation = data.split(0.9)
     model.fit(train, validation_data=validation, epochs=10)
+
+    table = memfit.stream("rides/*.parquet", batch_size=256, label="price", features="matrix")
     ```
     """
     settings = Settings(batch_size, parse_size(budget), seed if shuffle else None, drop_remainder)
-    opened, layout = open_data(source, label)
+    opened, layout = open_data(source, label, columns, features)
     return Stream(Loader(spill(opened, settings.budget_bytes), layout, settings))
 
 
@@ -127,6 +136,12 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
         """
         first, second = self._loader.split(share)
         return Stream(first), Stream(second)
+
+    @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """What the numbers of categorical columns stand for: 0 is the first, 1 the second."""
+        schema = self._loader.source.schema
+        return {one.name: one.categories for one in schema if one.categories is not None}
 
     def to_tf(self) -> Any:
         """Returns a `tf.data.Dataset`; every loop over it is the next epoch."""

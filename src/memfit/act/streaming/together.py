@@ -1,9 +1,10 @@
 """Sources side by side: features from one file, labels from another, row by row."""
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping
 
-from memfit.act.streaming.source import Array, Column, Ranges, Schema, Source, Values, read_into
+from memfit.act.streaming.source import Array, Ranges, Schema, Source, Values, read_into
 from memfit.errors import DataError
 
 
@@ -27,7 +28,7 @@ class Together:
         sources = list(parts.values())
         self.num_rows = sources[0].num_rows
         self.schema: Schema = tuple(
-            Column(self._names[name][one.name], one.dtype, one.shape, one.mean_length)
+            dataclasses.replace(one, name=self._names[name][one.name])
             for name, part in parts.items()
             for one in part.schema
         )

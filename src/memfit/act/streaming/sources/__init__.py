@@ -2,29 +2,46 @@
 
 A module for a kind of file has `open_file(path) -> Source` and is listed below by the ending of
 the names; many files become one source here. A module for objects or folders has `accepts(value)`
-and `open_object(value)` or `open_folder(path)`. A module is imported when it is needed, so that
-what it needs itself is, too.
+and `open_object(value)` or `open_folder(path)`. Those that can read some columns only take their
+names as a second argument. A module is imported when it is needed, so that what it needs itself
+is, too.
 """
 
 import glob
 import importlib
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from memfit.act.streaming.chained import chain
+from memfit.act.streaming.selected import Selected
 from memfit.act.streaming.source import Source
 from memfit.errors import DataError, DataNotFoundError, UsageError
 
-_FILES = {".npy": "npy", ".npz": "npz"}
-_FOLDERS = ("store",)
+_FILES = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+}
+_FOLDERS = ("store", "zarr")
+# These read no more than the columns that are asked for.
+_BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr"})
 # An object may be of several kinds: the first that takes it.
 _OBJECTS = ("arrays", "tf_data", "indexed", "iterated")
 _GLOB = frozenset("*?[")
 
 
-def open_source(value: Any) -> Source:
+def open_source(value: Any, columns: Sequence[str] | None = None) -> Source:
     """Returns the source for a path, a glob, a folder, a list of these or an object.
+
+    Args:
+        value: What to open.
+        columns: The columns to read; all of them if `None`.
 
     Raises:
         DataNotFoundError: There is nothing at this path.
@@ -32,44 +49,65 @@ def open_source(value: Any) -> Source:
         UsageError: This is no kind of data that memfit knows.
     """
     if isinstance(value, str | os.PathLike):
-        return _open_path(Path(value))
+        return _open_path(Path(value), columns)
     if isinstance(value, list):
         if not value:
             raise UsageError("There is nothing to stream. Received: an empty list.")
-        return chain([open_source(one) for one in value])
+        return _open_all(value, columns)
     for name in _OBJECTS:
         module = _load(name)
         if module.accepts(value):
-            return cast("Source", module.open_object(value))
+            return _select(module.open_object(value), columns)
     raise UsageError(
         f"Cannot stream this. Received: a {type(value).__name__}. Expected a path, a glob, a list "
         "of paths, an array, or a tuple (features, labels) of any of these."
     )
 
 
-def _open_path(path: Path) -> Source:
+def _open_all(values: Sequence[Any], columns: Sequence[str] | None) -> Source:
+    names = [
+        str(one) if isinstance(one, str | os.PathLike) else f"part {at + 1}"
+        for at, one in enumerate(values)
+    ]
+    return chain([open_source(one, columns) for one in values], names)
+
+
+def _open_path(path: Path, columns: Sequence[str] | None) -> Source:
     if path.is_dir():
-        return _open_folder(path)
+        return _open_folder(path, columns)
     if not path.exists() and _GLOB & set(str(path)):
         paths = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207  # absolute ones too
         if not paths:
             raise DataNotFoundError(f"No file matches {path}. Check the pattern.")
-        return chain([_open_path(Path(one)) for one in paths])
-    return cast("Source", _load(_kind_of(path)).open_file(path))
+        return _open_all(paths, columns)
+    kind = _kind_of(path)
+    return _open(kind, _load(kind).open_file, path, columns)
 
 
-def _open_folder(folder: Path) -> Source:
+def _open_folder(folder: Path, columns: Sequence[str] | None) -> Source:
     for name in _FOLDERS:
         module = _load(name)
         if module.accepts(folder):
-            return cast("Source", module.open_folder(folder))
+            return _open(name, module.open_folder, folder, columns)
     paths = sorted(one for one in folder.iterdir() if _ending(one) is not None)
     if not paths:
         raise DataError(
             f"{folder} holds no file that can be streamed. Expected files that end in "
             f"{', '.join(_FILES)}, or a folder that memfit.ingest() wrote."
         )
-    return chain([_open_path(one) for one in paths])
+    return _open_all(paths, columns)
+
+
+def _open(
+    kind: str, opener: Callable[..., Any], path: Path, columns: Sequence[str] | None
+) -> Source:
+    if kind in _BY_COLUMN:
+        return cast("Source", opener(path, columns))
+    return _select(opener(path), columns)
+
+
+def _select(source: Source, columns: Sequence[str] | None) -> Source:
+    return source if columns is None else Selected(source, columns)
 
 
 def _kind_of(path: Path) -> str:

@@ -1,0 +1,158 @@
+"""Arrow IPC files, which Feather files are too: their columns, read a record batch at a time."""
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from memfit.act.streaming import arrow_columns
+from memfit.act.streaming.files import DataFile
+from memfit.act.streaming.grouped import Grouped, edges_of
+from memfit.act.streaming.packages import load
+from memfit.act.streaming.selected import pick
+from memfit.act.streaming.source import Column, Values, row_bytes
+from memfit.errors import DataError
+
+# A record batch as it is stored, and decompressed.
+_DECODING = 2
+_MAGIC = b"ARROW1"
+_OLD_MAGIC = b"FEA1"
+_STREAM_MAGIC = b"\xff\xff\xff\xff"
+
+
+class ArrowSource(Grouped):
+    """The rows of an Arrow file.
+
+    Args:
+        path: Where it is.
+        columns: The columns to read; all of them if `None`.
+
+    Raises:
+        DataError: It cannot be read, or holds what cannot be streamed.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
+        self._file = DataFile(path)
+        self._pyarrow = load("pyarrow", "Arrow files", "parquet")
+        self._ipc = load("pyarrow.ipc", "Arrow files", "parquet")
+        self._reader: Any = None
+        self._opening = threading.Lock()
+        _check_magic(self._file)
+        with self._reading("its footer"):
+            fields = self._ipc.open_file(str(path)).schema
+        names = pick(columns, fields.names, str(path))
+        self._fields = [fields.get_field_index(name) for name in names]
+        schema = [arrow_columns.describe_field(fields.field(at), str(path)) for at in self._fields]
+        is_dictionary = self._pyarrow.types.is_dictionary
+        self._categorical = {name for name in names if is_dictionary(fields.field(name).type)}
+        with self._reading("a record batch"):
+            sizes, schema = self._scan(schema)
+        # Some writers leave record batches without rows.
+        self._numbers = [at for at, size in enumerate(sizes) if size > 0]
+        if not self._numbers:
+            raise DataError(f"{path} has no rows. Leave it out, or write it again.")
+        scratch_bytes = int(_DECODING * max(sizes) * row_bytes(tuple(schema)))
+        super().__init__(tuple(schema), edges_of([one for one in sizes if one > 0]), scratch_bytes)
+
+    def fingerprint(self) -> str:
+        """Returns a text made of the file's size, samples of it and the columns."""
+        digest = hashlib.sha256(self._file.sample())
+        self._file.close()
+        digest.update(",".join(one.name for one in self.schema).encode())
+        return digest.hexdigest()[:32]
+
+    def check(self) -> None:
+        """Raises if the file was changed."""
+        self._file.check()
+
+    def close(self) -> None:
+        """Lets go of the open file; the next read opens it again."""
+        with self._opening:
+            self._reader = None
+
+    def decode(self, group: int) -> Iterator[tuple[str, Values]]:
+        """Gives the columns of a record batch."""
+        number = self._numbers[group]
+        with self._opening, self._reading(f"record batch {number}"):
+            if self._reader is None:
+                self._reader = self._open(self._fields)
+            batch = self._reader.get_batch(number)
+        for column in self.schema:
+            where = f"{self._file.path}, record batch {number},"
+            values = arrow_columns.to_values(batch.column(column.name), column, where)
+            yield column.name, values
+
+    def _open(self, fields: Sequence[int], *, is_mapped: bool = False) -> Any:
+        path = str(self._file.path)
+        options = self._ipc.IpcReadOptions(included_fields=sorted(fields))
+        opened = self._pyarrow.memory_map(path) if is_mapped else self._pyarrow.OSFile(path)
+        return self._ipc.open_file(opened, options=options)
+
+    def _scan(self, schema: Sequence[Column]) -> tuple[list[int], list[Column]]:
+        """Counts rows and steps and finds categories; the file is mapped, so little is read."""
+        special = [
+            at
+            for at, one in zip(self._fields, schema, strict=True)
+            if one.is_ragged or one.name in self._categorical
+        ]
+        reader = self._open(special or self._fields[:1], is_mapped=True)
+        sizes = []
+        num_steps = dict.fromkeys((one.name for one in schema if one.is_ragged), 0)
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            sizes.append(batch.num_rows)
+            for name in num_steps:
+                num_steps[name] += len(batch.column(name).flatten())
+        columns = [
+            replace(one, mean_length=num_steps[one.name] / max(sum(sizes), 1))
+            if one.is_ragged
+            else one
+            for one in schema
+        ]
+        if sizes:
+            columns = [
+                arrow_columns.with_categories(one, batch.column(one.name).dictionary)
+                if one.name in self._categorical
+                else one
+                for one in columns
+            ]
+        return sizes, columns
+
+    @contextlib.contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, self._pyarrow.ArrowException) as error:
+            self._file.check()  # damaged, or written anew meanwhile?
+            raise DataError(
+                f"{self._file.path} is not an Arrow file that can be read: {what} is damaged or "
+                f"cut ({str(error).strip()}). Write or copy it again."
+            ) from None
+
+
+def open_file(path: Path, columns: Sequence[str] | None = None) -> ArrowSource:
+    """Returns the rows of an Arrow or Feather file."""
+    return ArrowSource(path, columns)
+
+
+def _check_magic(file: DataFile) -> None:
+    """Tells formats apart that have the same endings."""
+    head = bytearray(min(len(_MAGIC), file.size_bytes))
+    file.read_at([(0, len(head))], memoryview(head))
+    file.close()
+    found = bytes(head)
+    if found.startswith(_OLD_MAGIC):
+        kind = "a Feather file of version 1"
+    elif found.startswith(_STREAM_MAGIC):
+        kind = "an Arrow stream, whose record batches cannot be found without reading all of it"
+    elif found != _MAGIC:
+        kind = f"not an Arrow file: it begins with {found!r}"
+    else:
+        return
+    raise DataError(
+        f"{file.path} is {kind}. Expected what pyarrow.ipc.new_file or "
+        "pyarrow.feather.write_feather writes. Write it again with one of these."
+    )

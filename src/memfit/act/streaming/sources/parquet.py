@@ -1,0 +1,183 @@
+"""Parquet files: their columns, read a row group at a time.
+
+Categorical columns come as numbers; `stream.categories` says what these stand for.
+"""
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memfit.act.streaming import arrow_columns
+from memfit.act.streaming.files import DataFile
+from memfit.act.streaming.grouped import Grouped, edges_of
+from memfit.act.streaming.packages import load
+from memfit.act.streaming.selected import pick
+from memfit.act.streaming.source import Column, Values
+from memfit.errors import DataError
+
+# Columns that are decoded together: enough to keep all cores at work, and little to hold.
+_PIECE_BYTES = 4_000_000
+# Pages while they are decoded, besides what comes out of them.
+_DECODING = 2
+
+
+class ParquetSource(Grouped):
+    """The rows of a Parquet file.
+
+    Args:
+        path: Where it is.
+        columns: The columns to read; all of them if `None`.
+
+    Raises:
+        DataError: It cannot be read, or holds what cannot be streamed.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
+        self._file = DataFile(path)
+        self._reader: Any = None
+        self._opening = threading.Lock()
+        with self._reading("its footer"):
+            reader = self._open()
+            metadata, fields = reader.metadata, reader.schema_arrow
+        names = pick(columns, fields.names, str(path))
+        sizes = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+        # Some writers leave row groups without rows.
+        self._numbers = [at for at, size in enumerate(sizes) if size > 0]
+        if not self._numbers:
+            raise DataError(f"{path} has no rows. Leave it out, or write it again.")
+        places = _find_leaves(metadata, fields.names)
+        schema = [
+            arrow_columns.describe_field(
+                fields.field(name), str(path), _mean_length(metadata, places.get(name, ()))
+            )
+            for name in names
+        ]
+        _check_nulls(metadata, places, schema, str(path))
+        self._pieces = _cut_columns(schema, max(sizes))
+        scratch_bytes = _DECODING * max(_bytes_of(one, max(sizes)) for one in self._pieces)
+        super().__init__(tuple(schema), edges_of([one for one in sizes if one > 0]), scratch_bytes)
+        self.schema = tuple(self._find_categories(fields.field(one.name), one) for one in schema)
+
+    def fingerprint(self) -> str:
+        """Returns a text made of the file's size, samples of it and the columns."""
+        digest = hashlib.sha256(self._file.sample())
+        self._file.close()
+        digest.update(",".join(one.name for one in self.schema).encode())
+        return digest.hexdigest()[:32]
+
+    def check(self) -> None:
+        """Raises if the file was changed."""
+        self._file.check()
+
+    def close(self) -> None:
+        """Lets go of the open file; the next read opens it again."""
+        with self._opening:
+            self._reader = None
+
+    def decode(self, group: int) -> Iterator[tuple[str, Values]]:
+        """Gives the columns of a row group, decoded a few at a time."""
+        by_name = {one.name: one for one in self.schema}
+        number = self._numbers[group]
+        for piece in self._pieces:
+            table = self._read([one.name for one in piece], number)
+            for name in table.column_names:
+                where = f"{self._file.path}, row group {number},"
+                yield name, arrow_columns.to_values(table.column(name), by_name[name], where)
+
+    def _read(self, names: Sequence[str], number: int) -> Any:
+        # A reader is not meant for several threads; its own decode the columns.
+        with self._opening, self._reading(f"row group {number}"):
+            return self._open().read_row_group(number, columns=list(names), use_threads=True)
+
+    def _open(self) -> Any:
+        if self._reader is None:
+            parquet = load("pyarrow.parquet", "Parquet files", "parquet")
+            # What is buffered ahead is not bounded: https://github.com/apache/arrow/issues/39808
+            self._reader = parquet.ParquetFile(
+                self._file.path, pre_buffer=False, page_checksum_verification=True
+            )
+        return self._reader
+
+    def _find_categories(self, field: Any, column: Column) -> Column:
+        """Reads a categorical column once: each row group may know other categories."""
+        pyarrow = load("pyarrow", "Parquet files", "parquet")
+        if not pyarrow.types.is_dictionary(field.type):
+            return column
+        found: dict[str, None] = {}
+        for number in self._numbers:
+            for chunk in self._read([column.name], number).column(column.name).chunks:
+                found.update(dict.fromkeys(map(str, chunk.dictionary.to_pylist())))
+        return arrow_columns.with_categories(column, pyarrow.array(list(found), pyarrow.string()))
+
+    @contextlib.contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        pyarrow = load("pyarrow", "Parquet files", "parquet")
+        try:
+            yield
+        except (OSError, pyarrow.ArrowException) as error:
+            self._file.check()  # damaged, or written anew meanwhile?
+            raise DataError(
+                f"{self._file.path} is not a Parquet file that can be read: {what} is damaged or "
+                f"cut ({str(error).strip()}). Write or copy it again."
+            ) from None
+
+
+def open_file(path: Path, columns: Sequence[str] | None = None) -> ParquetSource:
+    """Returns the rows of a Parquet file."""
+    return ParquetSource(path, columns)
+
+
+def _find_leaves(metadata: Any, names: Sequence[str]) -> dict[str, list[int]]:
+    """The numbers of the stored columns behind each column; names may have dots themselves."""
+    known = set(names)
+    found: dict[str, list[int]] = {}
+    for at in range(metadata.num_columns):
+        steps = metadata.schema.column(at).path.split(".")
+        prefixes = (".".join(steps[:number]) for number in range(len(steps), 0, -1))
+        name = next((one for one in prefixes if one in known), None)
+        if name is not None:
+            found.setdefault(name, []).append(at)
+    return found
+
+
+def _mean_length(metadata: Any, leaves: Sequence[int]) -> float:
+    """Values of a row on average; of flat columns this is 1."""
+    if not leaves:
+        return 1.0
+    groups = (metadata.row_group(at) for at in range(metadata.num_row_groups))
+    num_values = sum(int(one.column(leaves[0]).num_values) for one in groups)
+    return num_values / max(int(metadata.num_rows), 1)
+
+
+def _check_nulls(
+    metadata: Any, leaves: dict[str, list[int]], schema: Sequence[Column], where: str
+) -> None:
+    """Looks into the statistics: what is refused later would end a training."""
+    # An empty sequence counts as a null there.
+    strict = [one for one in schema if not (one.is_ragged or arrow_columns.holds_floats(one))]
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for column in strict:
+            for leaf in leaves.get(column.name, ()):
+                known = group.column(leaf).statistics
+                if known is not None and known.has_null_count and known.null_count:
+                    place = f"{where}, row group {number},"
+                    arrow_columns.refuse_nulls(column, place, known.null_count)
+
+
+def _cut_columns(schema: Sequence[Column], num_rows: int) -> list[list[Column]]:
+    pieces: list[list[Column]] = []
+    for one in schema:
+        if not pieces or _bytes_of([*pieces[-1], one], num_rows) > _PIECE_BYTES:
+            pieces.append([])
+        pieces[-1].append(one)
+    return pieces
+
+
+def _bytes_of(columns: Sequence[Column], num_rows: int) -> int:
+    return int(np.ceil(sum(one.row_bytes for one in columns) * num_rows))
