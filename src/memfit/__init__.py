@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memfit.act.session import session as session
     from memfit.act.streaming.batched import batches as batches
     from memfit.act.streaming.ingest import ingest as ingest
+    from memfit.act.streaming.query import sql as sql
     from memfit.act.streaming.stream import stream as stream
     from memfit.agent.callbacks import MemoryMonitor as MemoryMonitor
 
@@ -62,6 +63,7 @@ __all__ = [
     "reduce_precision",
     "session",
     "split",
+    "sql",
     "stream",
 ]
 # Loaded when they are asked for: a Keras callback needs Keras, `import memfit` does not.
@@ -79,6 +81,7 @@ _LATER = {
     "reduce_precision": ("memfit.act.precision", "reduce_precision"),
     "session": ("memfit.act.session", "session"),
     "split": ("memfit.act.pieces", "split"),
+    "sql": ("memfit.act.streaming.query", "sql"),
     "stream": ("memfit.act.streaming.stream", "stream"),
 }
 

@@ -32,7 +32,7 @@ _FOLDERS = ("store", "zarr")
 # These read no more than the columns that are asked for.
 _BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr"})
 # An object may be of several kinds: the first that takes it.
-_OBJECTS = ("arrays", "tf_data", "indexed", "iterated")
+_OBJECTS = ("arrays", "sql", "tf_data", "indexed", "iterated")
 _GLOB = frozenset("*?[")
 
 
