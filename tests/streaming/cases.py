@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import datasets
 import h5py
 import numpy as np
 import pyarrow as pa
@@ -80,6 +81,19 @@ class Batched(Rows):
 
     def __getitems__(self, indices):
         return features_of(np.array(indices)), np.array(indices)
+
+
+def make_dataset(_):
+    """As Hugging Face writes it: rows of one shape are lists that may differ in length."""
+    table = pa.table({"x": pa.array(features_of(all_labels()).tolist(), pa.list_(pa.float32()))})
+    return datasets.Dataset(table.append_column("y", [all_labels()]))
+
+
+def make_selection(_):
+    """A dataset that is a selection out of another, in another order."""
+    whole = make_dataset(_)
+    twice = datasets.concatenate_datasets([whole, whole]).select(range(2 * NUM_ROWS)[::-1])
+    return twice.select(range(2 * NUM_ROWS - 1, NUM_ROWS - 1, -1))
 
 
 def generate_rows():
@@ -196,6 +210,8 @@ CASES = {
     "objects": Case(lambda _: Rows(), is_on_disk=False),
     "objects with many rows": Case(lambda _: ManyRows(), is_on_disk=False),
     "objects with batches": Case(lambda _: Batched(), is_on_disk=False),
+    "datasets": Case(make_dataset, is_on_disk=False),
+    "datasets, a selection": Case(make_selection, is_on_disk=False),
     "generators": Case(lambda _: generate_rows, is_on_disk=False),
     "generators of batches": Case(lambda _: batches(generate_batches), is_on_disk=False),
 }

@@ -66,6 +66,18 @@ def test_torch_datasets_that_are_iterated_are_read_once():
         assert rows_of(memfit.stream(data, batch_size=8)) == list(range(NUM_ROWS))
 
 
+@only_torch
+def test_streaming_datasets_of_hugging_face_are_read_once():
+    import datasets  # its IterableDataset becomes one of torch
+
+    data = datasets.Dataset.from_dict({"n": [1, 2, 3], "t": ["a", "b", "cd"]})
+
+    (batch,) = memfit.stream(data.to_iterable_dataset(), batch_size=3)
+
+    assert batch["n"].tolist() == [1, 2, 3]
+    assert batch["t"].tolist() == ["a", "b", "cd"]
+
+
 only_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="about tf.data")
 
 

@@ -63,6 +63,11 @@ def open_data(
         raise UsageError(f'features must be "columns" or "matrix". Received: {features!r}.')
     if columns is not None:
         check_columns(columns)
+    if type(value).__name__ == "DatasetDict":
+        raise UsageError(
+            f"A DatasetDict holds several datasets: {', '.join(map(str, value))}. Give one of them, "
+            f"such as data[{next(iter(value), 'train')!r}]."
+        )
     if isinstance(value, tuple | Mapping):
         _refuse_names(value, label=label, columns=columns, features=features)
         parts = value if isinstance(value, tuple) else (value,)

@@ -30,9 +30,9 @@ _FILES = {
 }
 _FOLDERS = ("store", "zarr")
 # These read no more than the columns that are asked for.
-_BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr"})
+_BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr", "hugging_face"})
 # An object may be of several kinds: the first that takes it.
-_OBJECTS = ("arrays", "sql", "tf_data", "indexed", "iterated")
+_OBJECTS = ("arrays", "sql", "hugging_face", "tf_data", "indexed", "iterated")
 _GLOB = frozenset("*?[")
 
 
@@ -57,10 +57,11 @@ def open_source(value: Any, columns: Sequence[str] | None = None) -> Source:
     for name in _OBJECTS:
         module = _load(name)
         if module.accepts(value):
-            return _select(module.open_object(value), columns)
+            return _open(name, module.open_object, value, columns)
     raise UsageError(
         f"Cannot stream this. Received: a {type(value).__name__}. Expected a path, a glob, a list "
-        "of paths, an array, or a tuple (features, labels) of any of these."
+        "of paths, an array, an object that gives rows by number or one by one, a function that "
+        "gives them, a query, or a tuple (features, labels) of any of these."
     )
 
 
@@ -99,11 +100,11 @@ def _open_folder(folder: Path, columns: Sequence[str] | None) -> Source:
 
 
 def _open(
-    kind: str, opener: Callable[..., Any], path: Path, columns: Sequence[str] | None
+    kind: str, opener: Callable[..., Any], value: Any, columns: Sequence[str] | None
 ) -> Source:
     if kind in _BY_COLUMN:
-        return cast("Source", opener(path, columns))
-    return _select(opener(path), columns)
+        return cast("Source", opener(value, columns))
+    return _select(opener(value), columns)
 
 
 def _select(source: Source, columns: Sequence[str] | None) -> Source:
