@@ -65,8 +65,8 @@ def open_data(
         check_columns(columns)
     if type(value).__name__ == "DatasetDict":
         raise UsageError(
-            f"A DatasetDict holds several datasets: {', '.join(map(str, value))}. Give one of them, "
-            f"such as data[{next(iter(value), 'train')!r}]."
+            f"A DatasetDict holds several datasets: {', '.join(map(str, value))}. Give one of "
+            f"them, such as data[{next(iter(value), 'train')!r}]."
         )
     if isinstance(value, tuple | Mapping):
         _refuse_names(value, label=label, columns=columns, features=features)
