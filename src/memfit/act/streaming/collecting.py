@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from memfit.act.streaming.ragged import Ragged
-from memfit.act.streaming.rows import flatten
+from memfit.act.streaming.rows import RowName, flatten
 from memfit.act.streaming.source import Array, Values
 from memfit.errors import DataError
 
@@ -34,21 +34,27 @@ def collect_rows(rows: Iterable[Any], name: str) -> Iterator[Mapping[str, Values
     columns: dict[str, _Collecting] = {}
     at = 0
     size_bytes = 0
+    where = RowName(name)
     iterator = iter(rows)
     while True:
-        with noting(f"row {at} of {name}"):
+        try:
             row = next(iterator, _END)
+        except Exception as error:
+            note(error, f"row {at} of {name}")
+            raise
         if row is _END:
             break
-        leaves = flatten(row, f"Row {at} of {name}")
+        where.number = at
+        leaves = flatten(row, where)
         if not columns:
-            columns = {key: _Collecting(key, name) for key in leaves}
+            columns = {key: _Collecting(key) for key in leaves}
         if list(leaves) != list(columns):
             raise DataError(
-                f"Row {at} of {name} has the columns {', '.join(leaves) or 'none'}; the rows "
+                f"{where} has the columns {', '.join(leaves) or 'none'}; the rows "
                 f"before it have {', '.join(columns)}. Expected the same in all rows."
             )
-        size_bytes += sum(columns[key].add(leaf, at) for key, leaf in leaves.items())
+        for key, leaf in leaves.items():
+            size_bytes += columns[key].add(leaf, where)
         at += 1
         if size_bytes >= _CHUNK_BYTES or at % _CHUNK_ROWS == 0:
             yield {key: column.take() for key, column in columns.items()}
@@ -87,8 +93,13 @@ def noting(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        error.add_note(f"memfit.stream was reading {what}.")
+        note(error, what)
         raise
+
+
+def note(error: Exception, what: str) -> None:
+    """Adds to an error what was asked of a person's own code."""
+    error.add_note(f"memfit.stream was reading {what}.")
 
 
 _END = object()
@@ -99,12 +110,10 @@ class _Collecting:
 
     Args:
         name: The column.
-        data: What to call the data in messages.
     """
 
-    def __init__(self, name: str, data: str) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._data = data
         self._leaves: list[Leaf] = []
         self._first: Leaf | None = None
         self._is_ragged = False
@@ -115,9 +124,8 @@ class _Collecting:
         """Whether some are waiting."""
         return bool(self._leaves)
 
-    def add(self, value: Any, row: int) -> int:
+    def add(self, value: Any, where: object) -> int:
         """Adds the value of a row; returns how many bytes it has."""
-        where = f"Row {row} of {self._data}"
         leaf = _to_leaf(value, where, self._name)
         if isinstance(value, list) and not value and isinstance(self._first, np.ndarray):
             leaf = self._first[:0]  # an empty list has no type of its own
@@ -158,7 +166,7 @@ class _Collecting:
         return True
 
 
-def _to_leaf(value: Any, where: str, name: str) -> Leaf:
+def _to_leaf(value: Any, where: object, name: str) -> Leaf:
     if isinstance(value, str):
         return value
     array = np.asarray(value)
@@ -168,7 +176,7 @@ def _to_leaf(value: Any, where: str, name: str) -> Leaf:
     return array
 
 
-def _to_values(value: Any, where: str, name: str) -> Values:
+def _to_values(value: Any, where: object, name: str) -> Values:
     if hasattr(value, "row_splits") and hasattr(value, "values"):  # ragged, as TensorFlow has it
         steps = np.asarray(value.values)
         _refuse_objects(steps, value, where, name)
@@ -187,7 +195,7 @@ def _to_values(value: Any, where: str, name: str) -> Values:
     return array
 
 
-def _decode(value: bytes, where: str, name: str) -> str:
+def _decode(value: bytes, where: object, name: str) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -197,7 +205,7 @@ def _decode(value: bytes, where: str, name: str) -> str:
         ) from None
 
 
-def _refuse_objects(array: Array, value: Any, where: str, name: str) -> None:
+def _refuse_objects(array: Array, value: Any, where: object, name: str) -> None:
     if array.dtype.hasobject:
         raise DataError(
             f"{where} has a {type(value).__name__} in {name!r}. Expected a number, a text or an "

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from memfit.act.streaming.collecting import noting
-from memfit.act.streaming.rows import infer_schema, put_batch, put_row
+from memfit.act.streaming.collecting import note, noting
+from memfit.act.streaming.rows import RowName, infer_schema, put_batch, put_row
 from memfit.act.streaming.source import Array, Ranges, allocate, row_bytes
 from memfit.errors import DataChangedError, DataError, UsageError
 
@@ -43,6 +43,7 @@ class Indexed:
         self._value = value
         self._name = type(value).__name__
         self._lock = threading.Lock()
+        self._row_name = RowName(f"the {self._name}")
         self.num_rows = len(value)
         if self.num_rows == 0:
             raise DataError(f"The {self._name} has no rows: its len() is 0.")
@@ -86,19 +87,24 @@ class Indexed:
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Reads rows into arrays."""
         numbers = itertools.chain.from_iterable(range(start, stop) for start, stop in ranges)
-        at = 0
         with self._lock:
+            if self._chunk_rows == 1:
+                for at, number in enumerate(numbers):
+                    self._put_one(number, into, at)
+                return
+            at = 0
             while chunk := list(itertools.islice(numbers, self._chunk_rows)):
-                if self._chunk_rows == 1:
-                    self._put_one(chunk[0], into, at)
-                else:
-                    self._put_many(chunk, into, at)
+                self._put_many(chunk, into, at)
                 at += len(chunk)
 
     def _put_one(self, number: int, into: Mapping[str, Array], at: int) -> None:
-        with noting(f"row {number} of the {self._name}"):
+        self._row_name.number = number
+        try:
             row = self._value[number]
-        put_row(row, self.schema, into, at, f"Row {number} of the {self._name}")
+        except Exception as error:
+            note(error, f"row {number} of the {self._name}")
+            raise
+        put_row(row, self.schema, into, at, self._row_name)
 
     def _put_many(self, numbers: list[int], into: Mapping[str, Array], at: int) -> None:
         which = f"{numbers[0]} to {numbers[-1]} of the {self._name}"
@@ -113,7 +119,8 @@ class Indexed:
                 f"numbers, from {numbers[0]} to {numbers[-1]}. Expected a row for each number."
             )
         for place, (number, row) in enumerate(zip(numbers, rows, strict=True), at):
-            put_row(row, self.schema, into, place, f"Row {number} of the {self._name}")
+            self._row_name.number = number
+            put_row(row, self.schema, into, place, self._row_name)
 
     def _read_some(self, numbers: list[int]) -> dict[str, Array]:
         arrays = allocate(self.schema, len(numbers))
