@@ -4,9 +4,15 @@ A case writes `NUM_ROWS` rows into a folder and returns what a person gives to `
 Row `i` has the label `i`, and features that `features_of` computes from it.
 """
 
+import bz2
+import gzip
+import io
 import shutil
+import sqlite3
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import datasets
@@ -15,14 +21,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zarr
+from PIL import Image
 from pyarrow import feather
 
 from memfit.act.streaming.batched import batches
 from memfit.act.streaming.ingest import ingest
+from memfit.act.streaming.layout import Layout
+from memfit.act.streaming.query import sql
 from memfit.act.streaming.source import Column
+from memfit.act.streaming.sources import open_source
+from streaming.examples import frame, make_example
 
 NUM_ROWS = 1003
 WIDTH = 64
+# Height and width of pictures with room for the bytes of the features.
+PICTURE = (8, 11)
 
 
 def features_of(labels, shift=0):
@@ -96,6 +109,19 @@ def make_selection(_):
     return twice.select(range(2 * NUM_ROWS - 1, NUM_ROWS - 1, -1))
 
 
+def make_query(folder):
+    names = [*(f"x{at:02}" for at in range(WIDTH)), "y"]
+    with sqlite3.connect(folder / "data.db") as connection:
+        connection.execute(f"CREATE TABLE samples ({', '.join(names)})")
+        connection.executemany(
+            f"INSERT INTO samples VALUES ({', '.join('?' * len(names))})",
+            [[*map(float, x), int(y)] for x, y in map(Rows().__getitem__, range(NUM_ROWS))],
+        )
+    connection.close()
+    query = "SELECT * FROM samples ORDER BY y"
+    return Wide(sql(query, lambda: sqlite3.connect(folder / "data.db")))
+
+
 def generate_rows():
     for index in range(NUM_ROWS):
         yield Rows()[index]
@@ -104,6 +130,62 @@ def generate_rows():
 def generate_batches():
     for labels in np.array_split(all_labels(), 7):
         yield features_of(labels), labels
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Data in which every feature is a column of its own: `x00` and on, and `y`.
+
+    Attributes:
+        value: What to stream.
+    """
+
+    value: Any
+
+    def open(self):
+        return Packed(open_source(self.value)), Layout(("x", "y"))
+
+
+class Packed:
+    """A source whose features are one column, as the suite expects them."""
+
+    is_shuffled = False
+
+    def __init__(self, source):
+        self._source = source
+        self.schema = (Column("x", np.dtype("float32"), (WIDTH,)), source.schema[-1])
+        self.num_rows = source.num_rows
+        self.groups = source.groups
+        self.scratch_bytes = source.scratch_bytes
+        self.fingerprint = source.fingerprint
+        self.check = source.check
+
+    def read(self, start, stop):
+        *features, y = self._source.read(start, stop).values()
+        return {"x": np.stack(features, axis=1).astype("float32"), "y": y}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Pictures whose colours are the bytes of the features; each row is a class of its own.
+
+    Attributes:
+        folder: Where the pictures are.
+    """
+
+    folder: Any
+
+    def open(self):
+        return Read(open_source(self.folder, None, PICTURE)), Layout(("x", "y"))
+
+
+class Read(Packed):
+    """A source of pictures, with the features that were drawn."""
+
+    def read(self, start, stop):
+        found = self._source.read(start, stop)
+        data = found["x"].reshape(stop - start, -1)[:, : 4 * WIDTH]
+        return {"x": np.ascontiguousarray(data).view("<f4"), "y": found["y"]}
 
 
 @dataclass(frozen=True)
@@ -143,6 +225,23 @@ def write_npz(folder, shift=0):
 def write_store(folder, shift=0):
     shutil.rmtree(folder / "cache", ignore_errors=True)
     return ingest(write_npy(folder, shift), folder / "cache", budget="1MB")
+
+
+def write_csv(folder, shift=0, name="data.csv", opener=open, delimiter=","):
+    table = np.column_stack([features_of(all_labels(), shift), all_labels()])
+    names = [*(f"x{at:02d}" for at in range(WIDTH)), "y"]
+    with opener(folder / name, "wt") as file:
+        file.write(delimiter.join(names) + "\n")
+        rows = [[*(f"{one:.1f}" for one in row[:-1]), f"{row[-1]:.0f}"] for row in table.tolist()]
+        file.writelines(delimiter.join(row) + "\n" for row in rows)
+    return Wide(folder / name)
+
+
+def write_tfrecord(folder, shift=0, name="data.tfrecord", opener=open):
+    with opener(folder / name, "wb") as file:
+        for label, features in zip(all_labels(), features_of(all_labels(), shift), strict=True):
+            file.write(frame(make_example(x=features, y=[label])))
+    return folder / name
 
 
 def make_table(shift=0):
@@ -193,6 +292,31 @@ def write_zarr(folder, shift=0):
     return folder / "data.zarr"
 
 
+def write_images(folder, shift=0):
+    for label, features in zip(all_labels(), features_of(all_labels(), shift), strict=True):
+        pixels = np.zeros((*PICTURE, 3), np.uint8)
+        pixels.reshape(-1)[: 4 * WIDTH] = features.view(np.uint8)
+        (folder / f"{label:04d}").mkdir(exist_ok=True)
+        Image.fromarray(pixels).save(folder / f"{label:04d}" / "a.png", compress_level=1)
+    return Drawn(folder)
+
+
+def write_tar(folder, shift=0, name="data.tar", mode="w"):
+    with tarfile.open(folder / name, mode) as archive:
+        for label, features in zip(all_labels(), features_of(all_labels(), shift), strict=True):
+            file = io.BytesIO()
+            np.save(file, features)
+            add_member(archive, f"{label:04d}.x.npy", file.getvalue())
+            add_member(archive, f"{label:04d}.y.cls", str(label).encode())
+    return folder / name
+
+
+def add_member(archive, name, data):
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    archive.addfile(member, io.BytesIO(data))
+
+
 CASES = {
     "npy": Case(write_npy),
     "many files": Case(write_many),
@@ -200,6 +324,14 @@ CASES = {
     "arrays": Case(lambda _: (features_of(all_labels()), all_labels()), is_on_disk=False),
     "groups": Case(lambda _: Grouped(), is_on_disk=False),
     "store": Case(write_store, keeps_order=False),
+    "csv": Case(write_csv),
+    "csv.gz": Case(partial(write_csv, name="data.csv.gz", opener=gzip.open)),
+    "tfrecord": Case(write_tfrecord),
+    "tfrecord.gz": Case(partial(write_tfrecord, name="data.tfrecord.gz", opener=gzip.open)),
+    "images": Case(write_images),
+    "tar": Case(write_tar),
+    "tar.gz": Case(partial(write_tar, name="data.tar.gz", mode="w:gz")),
+    "tsv.bz2": Case(partial(write_csv, name="data.tsv.bz2", opener=bz2.open, delimiter="\t")),
     "parquet": Case(write_parquet),
     "parquet files": Case(write_parquet_files),
     "arrow": Case(write_arrow),
@@ -212,6 +344,7 @@ CASES = {
     "objects with batches": Case(lambda _: Batched(), is_on_disk=False),
     "datasets": Case(make_dataset, is_on_disk=False),
     "datasets, a selection": Case(make_selection, is_on_disk=False),
+    "queries": Case(make_query, is_on_disk=False),
     "generators": Case(lambda _: generate_rows, is_on_disk=False),
     "generators of batches": Case(lambda _: batches(generate_batches), is_on_disk=False),
 }

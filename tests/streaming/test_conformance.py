@@ -11,7 +11,7 @@ from memfit.act.streaming.layout import Layout, open_data
 from memfit.act.streaming.loader import Loader, Settings
 from memfit.act.streaming.source import allocate, read_into
 from memfit.errors import DataChangedError
-from streaming.cases import CASES, NUM_ROWS, WIDTH, Grouped, features_of
+from streaming.cases import CASES, NUM_ROWS, WIDTH, Drawn, Grouped, Wide, features_of
 
 BATCH = 32
 # Small enough for many windows.
@@ -28,11 +28,15 @@ def case(request, tmp_path_factory):
 def opened(value):
     if isinstance(value, Grouped):
         return value, Layout(("x", "y"))
+    if isinstance(value, Wide | Drawn):
+        return value.open()
     return open_data(value)
 
 
-def make_loader(value, seed=1, **settings):
-    return Loader(*opened(value), Settings(BATCH, settings.pop("budget", BUDGET), seed, **settings))
+def make_loader(value, seed=1, times=1, **settings):
+    source, layout = opened(value)
+    budget = times * (BUDGET + source.scratch_bytes)
+    return Loader(source, layout, Settings(BATCH, budget, seed, **settings))
 
 
 def labels_of(batches):
@@ -156,8 +160,8 @@ def test_several_batches_at_a_time_are_the_same_rows(case):
 
 
 def test_a_split_parts_the_rows_for_good(case):
-    train, rest = make_loader(case[1], budget=2 * BUDGET).split(0.9)
-    again, _ = make_loader(case[1], budget=3 * BUDGET, seed=4).split(0.9)
+    train, rest = make_loader(case[1], times=2).split(0.9)
+    again, _ = make_loader(case[1], times=3, seed=4).split(0.9)
 
     ours, theirs = labels_of(train.run()), labels_of(rest.run())
 

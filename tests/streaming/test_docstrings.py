@@ -12,6 +12,8 @@ import pytest
         "memfit.plan.order",
         "memfit.plan.shuffling",
         "memfit.act.streaming.chained",
+        "memfit.act.streaming.crc32c",
+        "memfit.act.streaming.growing_file",
         "memfit.act.streaming.layout",
         "memfit.act.streaming.ragged",
         "memfit.act.streaming.rows",

@@ -18,6 +18,7 @@ from memfit.errors import DataError
 
 # More files than this are closed after each use: a process may have some 1,000 open.
 _MOST_OPEN = 128
+_MOST_SHOWN = 10
 
 
 class Chained:
@@ -147,8 +148,17 @@ def describe(schema: Schema) -> str:
     """
     return ", ".join(
         f"{one.name} {one.dtype} {'sequences of ' if one.is_ragged else ''}{one.shape}"
+        f"{_describe_categories(one)}"
         for one in schema
     )
+
+
+def _describe_categories(column: Column) -> str:
+    if column.categories is None:
+        return ""
+    shown = ", ".join(column.categories[:_MOST_SHOWN])
+    rest = len(column.categories) - _MOST_SHOWN
+    return f" [{shown}{f' and {rest} more' if rest > 0 else ''}]"
 
 
 def _all_groups(parts: Sequence[Source], edges: Sequence[int]) -> npt.NDArray[np.int64] | None:

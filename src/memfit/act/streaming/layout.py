@@ -45,6 +45,7 @@ def open_data(
     label: str | None = None,
     columns: Sequence[str] | None = None,
     features: str = "columns",
+    image_size: tuple[int, int] | None = None,
 ) -> tuple[Source, Layout]:
     """Returns the source for what a person gives to `stream`, and how it is laid out.
 
@@ -54,6 +55,7 @@ def open_data(
         label: The column that is the label, where one source has them all.
         columns: The columns to read of one source; the label need not be among them.
         features: `"matrix"` to put all columns but the label side by side.
+        image_size: Height and width that pictures are resized to.
 
     Raises:
         UsageError: The value cannot be features, labels and weights.
@@ -77,11 +79,12 @@ def open_data(
                 f"Received: a tuple of {len(parts)}."
             )
         opened: dict[str, Source] = {}
-        trees = [_open_tree(one, name, opened) for name, one in zip(PARTS, parts, strict=False)]
+        named = zip(PARTS, parts, strict=False)
+        trees = [_open_tree(one, name, opened, image_size) for name, one in named]
         return Together(opened), Layout(tuple(trees))
     if columns is not None and label is not None and label not in columns:
         columns = [*columns, label]
-    source = open_source(value, columns)
+    source = open_source(value, columns, image_size)
     layout = lay_out(source.schema, label)
     if features == "matrix":
         source = Matrix(source, [one.name for one in source.schema if one.name != label])
@@ -135,13 +138,19 @@ def _nest(part: str, names: Sequence[str]) -> Tree:
     return below
 
 
-def _open_tree(value: Any, name: str, opened: dict[str, Source]) -> Tree:
+def _open_tree(
+    value: Any, name: str, opened: dict[str, Source], image_size: tuple[int, int] | None
+) -> Tree:
     """Opens every source in a tree and returns the tree of the columns' names."""
     if isinstance(value, Mapping):
-        return {key: _open_tree(one, f"{name}.{key}", opened) for key, one in value.items()}
+        return {
+            key: _open_tree(one, f"{name}.{key}", opened, image_size) for key, one in value.items()
+        }
     if isinstance(value, tuple):
-        return tuple(_open_tree(one, f"{name}.{at}", opened) for at, one in enumerate(value))
-    source = open_source(value)
+        return tuple(
+            _open_tree(one, f"{name}.{at}", opened, image_size) for at, one in enumerate(value)
+        )
+    source = open_source(value, None, image_size)
     opened[name] = source
     if len(source.schema) == 1:
         return name

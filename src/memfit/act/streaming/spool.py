@@ -5,6 +5,7 @@ format of `memfit.ingest`, below `~/.cache/memfit/streams` (or `$XDG_CACHE_HOME`
 """
 
 import contextlib
+import dataclasses
 import errno
 import hashlib
 import os
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -39,16 +41,24 @@ class Spooled:
     Args:
         store: The cache.
         check: Raises if the other data was changed.
+        categories: What the values of some columns stand for.
     """
 
     groups = None
     is_shuffled = False
     scratch_bytes = 0
 
-    def __init__(self, store: Store, check: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        check: Callable[[], None],
+        categories: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
         self._store = store
         self._check = check
-        self.schema = store.schema
+        self.schema = tuple(
+            dataclasses.replace(one, categories=categories.get(one.name)) for one in store.schema
+        )
         self.num_rows = store.num_rows
 
     def fingerprint(self) -> str:
@@ -80,6 +90,7 @@ def spool(
     total: int | None = None,
     name: str = "data",
     check: Callable[[], None] = lambda: None,
+    categories: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Source:
     """Returns a source of the rows of all batches, which are written to the cache unless they are.
 
@@ -90,6 +101,7 @@ def spool(
         total: How many rows there are, if that is known.
         name: What to call the data in messages and at the progress bar.
         check: Raises if the data was changed since `key` was made.
+        categories: What the values of some columns stand for.
 
     Raises:
         DataError: A batch differs from the first, there are no rows, or the disk is too small.
@@ -103,7 +115,7 @@ def spool(
         if store is None:
             _write(batches, folder, total=total, name=name, check=check)
             store = Store(folder)
-    return Spooled(store, check)
+    return Spooled(store, check, categories)
 
 
 def find_cache() -> Path:

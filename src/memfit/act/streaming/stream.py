@@ -26,7 +26,7 @@ _SINGLE = 5
 _RAN_OUT = "Your input ran out of data"
 
 
-def stream(  # noqa: PLR0913  # what is streamed, and eight ways to stream it
+def stream(  # noqa: PLR0913  # what is streamed, and nine ways to stream it
     source: Any,
     *,
     batch_size: int,
@@ -37,6 +37,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and eight ways to stream it
     label: str | None = None,
     columns: Sequence[str] | None = None,
     features: str = "columns",
+    image_size: tuple[int, int] | None = None,
 ) -> "Stream":
     """Streams data from disk into `fit`, `evaluate`, `predict` or a loop, within a budget.
 
@@ -62,6 +63,8 @@ def stream(  # noqa: PLR0913  # what is streamed, and eight ways to stream it
             not be among them. All of them by default.
         features: `"columns"` gives several columns as a dict, for models with an input for each;
             `"matrix"` puts those of single numbers side by side as float32, for one input.
+        image_size: Height and width that pictures are resized to, for a folder of pictures in a
+            subfolder for each class, and for tar shards. Needed if they differ in size.
 
     Raises:
         DataNotFoundError: There is no such file.
@@ -76,10 +79,11 @@ def stream(  # noqa: PLR0913  # what is streamed, and eight ways to stream it
     model.fit(train, validation_data=validation, epochs=10)
 
     table = memfit.stream("rides/*.parquet", batch_size=256, label="price", features="matrix")
+    photos = memfit.stream("photos/", batch_size=32, shuffle=True, image_size=(64, 64))
     ```
     """
     settings = Settings(batch_size, parse_size(budget), seed if shuffle else None, drop_remainder)
-    opened, layout = open_data(source, label, columns, features)
+    opened, layout = open_data(source, label, columns, features, image_size)
     return Stream(Loader(spill(opened, settings.budget_bytes), layout, settings))
 
 

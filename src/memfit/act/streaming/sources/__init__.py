@@ -11,6 +11,7 @@ import glob
 import importlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,42 +23,77 @@ from memfit.errors import DataError, DataNotFoundError, UsageError
 _FILES = {
     ".npy": "npy",
     ".npz": "npz",
+    ".csv": "delimited",
+    ".csv.gz": "delimited",
+    ".csv.zst": "delimited",
+    ".csv.bz2": "delimited",
+    ".tsv": "delimited",
+    ".tsv.gz": "delimited",
+    ".tsv.zst": "delimited",
+    ".tsv.bz2": "delimited",
+    ".tfrecord": "tfrecord",
+    ".tfrecords": "tfrecord",
+    ".tfrecord.gz": "tfrecord",
+    ".tfrecords.gz": "tfrecord",
+    ".tar": "tar",
+    ".tar.gz": "tar",
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
     ".h5": "hdf5",
     ".hdf5": "hdf5",
 }
-_FOLDERS = ("store", "zarr")
+_FOLDERS = ("store", "zarr", "images")
 # These read no more than the columns that are asked for.
-_BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr", "hugging_face"})
+_BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr", "tfrecord", "hugging_face"})
+# These decode pictures.
+_WITH_PICTURES = frozenset({"images", "tar"})
 # An object may be of several kinds: the first that takes it.
 _OBJECTS = ("arrays", "sql", "hugging_face", "tf_data", "indexed", "iterated")
 _GLOB = frozenset("*?[")
 
 
-def open_source(value: Any, columns: Sequence[str] | None = None) -> Source:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How a person wants data to be read.
+
+    Attributes:
+        columns: The columns to read; all of them if `None`.
+        image_size: Height and width of pictures.
+    """
+
+    columns: Sequence[str] | None
+    image_size: tuple[int, int] | None
+
+
+def open_source(
+    value: Any,
+    columns: Sequence[str] | None = None,
+    image_size: tuple[int, int] | None = None,
+) -> Source:
     """Returns the source for a path, a glob, a folder, a list of these or an object.
 
     Args:
         value: What to open.
         columns: The columns to read; all of them if `None`.
+        image_size: Height and width that pictures are resized to.
 
     Raises:
         DataNotFoundError: There is nothing at this path.
         DataError: The data cannot be streamed as it is.
         UsageError: This is no kind of data that memfit knows.
     """
+    asked = _Asked(columns, image_size)
     if isinstance(value, str | os.PathLike):
-        return _open_path(Path(value), columns)
+        return _open_path(Path(value), asked)
     if isinstance(value, list):
         if not value:
             raise UsageError("There is nothing to stream. Received: an empty list.")
-        return _open_all(value, columns)
+        return _open_all(value, asked)
     for name in _OBJECTS:
         module = _load(name)
         if module.accepts(value):
-            return _open(name, module.open_object, value, columns)
+            return _open(name, module.open_object, value, asked)
     raise UsageError(
         f"Cannot stream this. Received: a {type(value).__name__}. Expected a path, a glob, a list "
         "of paths, an array, an object that gives rows by number or one by one, a function that "
@@ -65,46 +101,46 @@ def open_source(value: Any, columns: Sequence[str] | None = None) -> Source:
     )
 
 
-def _open_all(values: Sequence[Any], columns: Sequence[str] | None) -> Source:
+def _open_all(values: Sequence[Any], asked: _Asked) -> Source:
     names = [
         str(one) if isinstance(one, str | os.PathLike) else f"part {at + 1}"
         for at, one in enumerate(values)
     ]
-    return chain([open_source(one, columns) for one in values], names)
+    return chain([open_source(one, asked.columns, asked.image_size) for one in values], names)
 
 
-def _open_path(path: Path, columns: Sequence[str] | None) -> Source:
+def _open_path(path: Path, asked: _Asked) -> Source:
     if path.is_dir():
-        return _open_folder(path, columns)
+        return _open_folder(path, asked)
     if not path.exists() and _GLOB & set(str(path)):
         paths = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207  # absolute ones too
         if not paths:
             raise DataNotFoundError(f"No file matches {path}. Check the pattern.")
-        return _open_all(paths, columns)
+        return _open_all(paths, asked)
     kind = _kind_of(path)
-    return _open(kind, _load(kind).open_file, path, columns)
+    return _open(kind, _load(kind).open_file, path, asked)
 
 
-def _open_folder(folder: Path, columns: Sequence[str] | None) -> Source:
+def _open_folder(folder: Path, asked: _Asked) -> Source:
     for name in _FOLDERS:
         module = _load(name)
         if module.accepts(folder):
-            return _open(name, module.open_folder, folder, columns)
+            return _open(name, module.open_folder, folder, asked)
     paths = sorted(one for one in folder.iterdir() if _ending(one) is not None)
     if not paths:
         raise DataError(
             f"{folder} holds no file that can be streamed. Expected files that end in "
-            f"{', '.join(_FILES)}, or a folder that memfit.ingest() wrote."
+            f"{', '.join(_FILES)}, a folder that memfit.ingest() wrote, or subfolders of pictures."
         )
-    return _open_all(paths, columns)
+    return _open_all(paths, asked)
 
 
-def _open(
-    kind: str, opener: Callable[..., Any], value: Any, columns: Sequence[str] | None
-) -> Source:
+def _open(kind: str, opener: Callable[..., Any], value: Any, asked: _Asked) -> Source:
     if kind in _BY_COLUMN:
-        return cast("Source", opener(value, columns))
-    return _select(opener(value), columns)
+        return cast("Source", opener(value, asked.columns))
+    if kind in _WITH_PICTURES:
+        return _select(opener(value, asked.image_size), asked.columns)
+    return _select(opener(value), asked.columns)
 
 
 def _select(source: Source, columns: Sequence[str] | None) -> Source:
