@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from memfit.act.recompute import recompute as recompute
     from memfit.act.session import SurvivorWarning as SurvivorWarning
     from memfit.act.session import session as session
+    from memfit.act.streaming.batched import batches as batches
     from memfit.act.streaming.ingest import ingest as ingest
+    from memfit.act.streaming.query import sql as sql
     from memfit.act.streaming.stream import stream as stream
     from memfit.agent.callbacks import MemoryMonitor as MemoryMonitor
 
@@ -55,6 +57,7 @@ __all__ = [
     "RunNotFoundError",
     "SurvivorWarning",
     "UsageError",
+    "batches",
     "configure",
     "fit",
     "guard",
@@ -64,6 +67,7 @@ __all__ = [
     "reduce_precision",
     "session",
     "split",
+    "sql",
     "stream",
 ]
 # Loaded when they are asked for: a Keras callback needs Keras, `import memfit` does not.
@@ -72,6 +76,7 @@ _LATER = {
     "Change": ("memfit.act.change", "Change"),
     "MemoryMonitor": ("memfit.agent.callbacks", "MemoryMonitor"),
     "SurvivorWarning": ("memfit.act.session", "SurvivorWarning"),
+    "batches": ("memfit.act.streaming.batched", "batches"),
     "configure": ("memfit.act.configure", "configure"),
     "fit": ("memfit.act.fitting", "fit"),
     "guard": ("memfit.act.guarding", "guard"),
@@ -81,6 +86,7 @@ _LATER = {
     "reduce_precision": ("memfit.act.precision", "reduce_precision"),
     "session": ("memfit.act.session", "session"),
     "split": ("memfit.act.pieces", "split"),
+    "sql": ("memfit.act.streaming.query", "sql"),
     "stream": ("memfit.act.streaming.stream", "stream"),
 }
 

@@ -8,12 +8,14 @@ import bz2
 import gzip
 import io
 import shutil
+import sqlite3
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import datasets
 import h5py
 import numpy as np
 import pyarrow as pa
@@ -22,8 +24,10 @@ import zarr
 from PIL import Image
 from pyarrow import feather
 
+from memfit.act.streaming.batched import batches
 from memfit.act.streaming.ingest import ingest
 from memfit.act.streaming.layout import Layout
+from memfit.act.streaming.query import sql
 from memfit.act.streaming.source import Column
 from memfit.act.streaming.sources import open_source
 from streaming.examples import frame, make_example
@@ -66,6 +70,66 @@ class Grouped:
     def read(self, start, stop):
         labels = np.arange(start, stop)
         return {"x": features_of(labels), "y": labels}
+
+
+class Rows:
+    """An object with `__len__` and `__getitem__`, as a torch dataset is."""
+
+    def __len__(self):
+        return NUM_ROWS
+
+    def __getitem__(self, index):
+        return features_of(np.array([index]))[0], np.int64(index)
+
+
+class ManyRows(Rows):
+    """One that gives several rows at a time."""
+
+    def __getitems__(self, indices):
+        return [self[index] for index in indices]
+
+
+class Batched(Rows):
+    """One that gives them as arrays."""
+
+    def __getitems__(self, indices):
+        return features_of(np.array(indices)), np.array(indices)
+
+
+def make_dataset(_):
+    """As Hugging Face writes it: rows of one shape are lists that may differ in length."""
+    table = pa.table({"x": pa.array(features_of(all_labels()).tolist(), pa.list_(pa.float32()))})
+    return datasets.Dataset(table.append_column("y", [all_labels()]))
+
+
+def make_selection(_):
+    """A dataset that is a selection out of another, in another order."""
+    whole = make_dataset(_)
+    twice = datasets.concatenate_datasets([whole, whole]).select(range(2 * NUM_ROWS)[::-1])
+    return twice.select(range(2 * NUM_ROWS - 1, NUM_ROWS - 1, -1))
+
+
+def make_query(folder):
+    names = [*(f"x{at:02}" for at in range(WIDTH)), "y"]
+    with sqlite3.connect(folder / "data.db") as connection:
+        connection.execute(f"CREATE TABLE samples ({', '.join(names)})")
+        connection.executemany(
+            f"INSERT INTO samples VALUES ({', '.join('?' * len(names))})",
+            [[*map(float, x), int(y)] for x, y in map(Rows().__getitem__, range(NUM_ROWS))],
+        )
+    connection.close()
+    query = "SELECT * FROM samples ORDER BY y"
+    return Wide(sql(query, lambda: sqlite3.connect(folder / "data.db")))
+
+
+def generate_rows():
+    for index in range(NUM_ROWS):
+        yield Rows()[index]
+
+
+def generate_batches():
+    for labels in np.array_split(all_labels(), 7):
+        yield features_of(labels), labels
 
 
 @dataclass(frozen=True)
@@ -275,4 +339,12 @@ CASES = {
     "hdf5": Case(write_hdf5),
     "hdf5, compressed": Case(write_hdf5_chunks),
     "zarr": Case(write_zarr),
+    "objects": Case(lambda _: Rows(), is_on_disk=False),
+    "objects with many rows": Case(lambda _: ManyRows(), is_on_disk=False),
+    "objects with batches": Case(lambda _: Batched(), is_on_disk=False),
+    "datasets": Case(make_dataset, is_on_disk=False),
+    "datasets, a selection": Case(make_selection, is_on_disk=False),
+    "queries": Case(make_query, is_on_disk=False),
+    "generators": Case(lambda _: generate_rows, is_on_disk=False),
+    "generators of batches": Case(lambda _: batches(generate_batches), is_on_disk=False),
 }

@@ -16,6 +16,7 @@ import pytest
         "memfit.act.streaming.growing_file",
         "memfit.act.streaming.layout",
         "memfit.act.streaming.ragged",
+        "memfit.act.streaming.rows",
         "memfit.act.streaming.source",
     ],
 )

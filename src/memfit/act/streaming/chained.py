@@ -41,7 +41,7 @@ class Chained:
     is_shuffled = False
 
     def __init__(self, parts: Sequence[Source], names: Sequence[str]) -> None:
-        self._parts = list(parts)
+        self.parts = list(parts)
         self._edges = list(itertools.accumulate((one.num_rows for one in parts), initial=0))
         self.num_rows = self._edges[-1]
         self.schema = _common_schema(parts, names)
@@ -55,22 +55,22 @@ class Chained:
     def fingerprint(self) -> str:
         """Returns a text made of those of all parts."""
         digest = hashlib.sha256()
-        for part in self._parts:
+        for part in self.parts:
             with self._using(part):
                 digest.update(part.fingerprint().encode())
         return digest.hexdigest()[:32]
 
     def check(self) -> None:
         """Raises if a part was changed."""
-        for part in self._parts:
+        for part in self.parts:
             part.check()
 
     def read(self, start: int, stop: int) -> dict[str, Values]:
         """Returns rows, of several parts if need be."""
         found = []
         for index, first, last in cut(self._edges, start, stop):
-            with self._using(self._parts[index]):
-                found.append(self._parts[index].read(first, last))
+            with self._using(self.parts[index]):
+                found.append(self.parts[index].read(first, last))
         return {one.name: join_values([each[one.name] for each in found]) for one in self.schema}
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
@@ -80,10 +80,8 @@ class Chained:
         # Neighbours from one part are read in one go.
         for index, found in itertools.groupby(pieces, key=lambda piece: piece[0]):
             inside = [(start, stop) for _, start, stop in found]
-            with self._using(self._parts[index]):
-                read_into(
-                    self._parts[index], inside, {name: one[at:] for name, one in into.items()}
-                )
+            with self._using(self.parts[index]):
+                read_into(self.parts[index], inside, {name: one[at:] for name, one in into.items()})
             at += sum(stop - start for start, stop in inside)
 
     @contextlib.contextmanager

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from memfit.act.streaming.matrix import Matrix
+from memfit.act.streaming.rows import PARTS
 from memfit.act.streaming.selected import check_columns
 from memfit.act.streaming.source import Schema, Source
 from memfit.act.streaming.sources import open_source
 from memfit.act.streaming.together import Together
 from memfit.errors import DataError, UsageError
 
-PARTS = ("x", "y", "weight")
 FEATURES = ("columns", "matrix")
 # A column's name, or several in a tuple or a dict.
 Tree = Any
@@ -65,6 +65,11 @@ def open_data(
         raise UsageError(f'features must be "columns" or "matrix". Received: {features!r}.')
     if columns is not None:
         check_columns(columns)
+    if type(value).__name__ == "DatasetDict":
+        raise UsageError(
+            f"A DatasetDict holds several datasets: {', '.join(map(str, value))}. Give one of "
+            f"them, such as data[{next(iter(value), 'train')!r}]."
+        )
     if isinstance(value, tuple | Mapping):
         _refuse_names(value, label=label, columns=columns, features=features)
         parts = value if isinstance(value, tuple) else (value,)

@@ -106,7 +106,7 @@ def spool(
     Raises:
         DataError: A batch differs from the first, there are no rows, or the disk is too small.
     """
-    folder = find_cache() / hashlib.sha256(f"{_VERSION} {key}".encode()).hexdigest()[:32]
+    folder = find_folder(key)
     with _LOCK:
         store = _reuse(folder)
         while store is None and find_writer(folder) is not None:
@@ -122,6 +122,11 @@ def find_cache() -> Path:
     """Returns the folder that holds all that was spooled."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "memfit" / "streams"
+
+
+def find_folder(key: str) -> Path:
+    """Returns the folder that holds the data with this key."""
+    return find_cache() / hashlib.sha256(f"{_VERSION} {key}".encode()).hexdigest()[:32]
 
 
 def make_key(files: Sequence[DataFile], *settings: object) -> str:

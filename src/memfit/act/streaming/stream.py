@@ -15,6 +15,7 @@ from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 from memfit.act.streaming.layout import open_data
 from memfit.act.streaming.loader import Loader, Settings
 from memfit.act.streaming.source import Column
+from memfit.act.streaming.spilling import spill
 from memfit.backends.feeds import Fed, Spec, get_feed
 from memfit.errors import UsageError
 from memfit.units import parse_size
@@ -47,6 +48,11 @@ def stream(  # noqa: PLR0913  # what is streamed, and nine ways to stream it
     Args:
         source: A path, a glob, a list of paths, an array, or a tuple `(features, labels)` or
             `(features, labels, weights)` of these. Features may be a dict or a tuple of them.
+            Arrays larger than the budget are written to a cache on disk, once, and not held: the
+            memory is free when nobody else holds them. Any object with `__len__` and
+            `__getitem__` will do, which returns a row: `(features, label)`, a dict or an array.
+            A function without arguments that returns an iterator of rows, a `tf.data.Dataset` and
+            other objects that can be iterated are read once, now, into that cache.
         batch_size: Rows of a batch.
         shuffle: Whether rows come in a random order, another one in every epoch.
         budget: The most memory that the stream takes: windows, reads and batches.
@@ -77,7 +83,8 @@ def stream(  # noqa: PLR0913  # what is streamed, and nine ways to stream it
     ```
     """
     settings = Settings(batch_size, parse_size(budget), seed if shuffle else None, drop_remainder)
-    return Stream(Loader(*open_data(source, label, columns, features, image_size), settings))
+    opened, layout = open_data(source, label, columns, features, image_size)
+    return Stream(Loader(spill(opened, settings.budget_bytes), layout, settings))
 
 
 class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras ships no types

@@ -31,7 +31,7 @@ class Together:
 
     def __init__(self, parts: Mapping[str, Source]) -> None:
         _check_rows(parts)
-        self._parts = dict(parts)
+        self.parts = dict(parts)
         self._names = {name: _names(name, part.schema) for name, part in parts.items()}
         sources = list(parts.values())
         self.num_rows = sources[0].num_rows
@@ -51,26 +51,26 @@ class Together:
     def fingerprint(self) -> str:
         """Returns a text made of those of all parts."""
         digest = hashlib.sha256()
-        for name, part in self._parts.items():
+        for name, part in self.parts.items():
             digest.update(f"{name}={part.fingerprint()};".encode())
         return digest.hexdigest()[:32]
 
     def check(self) -> None:
         """Raises if a part was changed."""
-        for part in self._parts.values():
+        for part in self.parts.values():
             part.check()
 
     def read(self, start: int, stop: int) -> dict[str, Values]:
         """Returns rows of all parts."""
         return {
             self._names[name][column]: values
-            for name, part in self._parts.items()
+            for name, part in self.parts.items()
             for column, values in part.read(start, stop).items()
         }
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Reads rows of all parts into arrays."""
-        for name, part in self._parts.items():
+        for name, part in self.parts.items():
             names = self._names[name]
             read_into(part, ranges, {one.name: into[names[one.name]] for one in part.schema})
 

@@ -68,6 +68,16 @@ def find_writer(folder: Path) -> int | None:
     return owner if owner != os.getpid() and psutil.pid_exists(owner) else None
 
 
+def find_abandoned(parent: Path) -> Iterator[Path]:
+    """Gives the unfinished folders whose process is gone."""
+    import psutil
+
+    for path in parent.glob(f".*.unfinished/{_OWNER}"):
+        with contextlib.suppress(OSError, ValueError):
+            if not psutil.pid_exists(int(path.read_text())):
+                yield path.parent
+
+
 @contextlib.contextmanager
 def showing(total: int | None, title: str) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr, if a person is looking; gives what to call with rows done."""

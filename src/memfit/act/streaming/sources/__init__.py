@@ -45,10 +45,11 @@ _FILES = {
 }
 _FOLDERS = ("store", "zarr", "images")
 # These read no more than the columns that are asked for.
-_BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr", "tfrecord"})
+_BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr", "tfrecord", "hugging_face"})
 # These decode pictures.
 _WITH_PICTURES = frozenset({"images", "tar"})
-_OBJECTS = ("arrays",)
+# An object may be of several kinds: the first that takes it.
+_OBJECTS = ("arrays", "sql", "hugging_face", "tf_data", "indexed", "iterated")
 _GLOB = frozenset("*?[")
 
 
@@ -92,10 +93,11 @@ def open_source(
     for name in _OBJECTS:
         module = _load(name)
         if module.accepts(value):
-            return _select(module.open_object(value), columns)
+            return _open(name, module.open_object, value, asked)
     raise UsageError(
         f"Cannot stream this. Received: a {type(value).__name__}. Expected a path, a glob, a list "
-        "of paths, an array, or a tuple (features, labels) of any of these."
+        "of paths, an array, an object that gives rows by number or one by one, a function that "
+        "gives them, a query, or a tuple (features, labels) of any of these."
     )
 
 
@@ -133,12 +135,12 @@ def _open_folder(folder: Path, asked: _Asked) -> Source:
     return _open_all(paths, asked)
 
 
-def _open(kind: str, opener: Callable[..., Any], path: Path, asked: _Asked) -> Source:
+def _open(kind: str, opener: Callable[..., Any], value: Any, asked: _Asked) -> Source:
     if kind in _BY_COLUMN:
-        return cast("Source", opener(path, asked.columns))
+        return cast("Source", opener(value, asked.columns))
     if kind in _WITH_PICTURES:
-        return _select(opener(path, asked.image_size), asked.columns)
-    return _select(opener(path), asked.columns)
+        return _select(opener(value, asked.image_size), asked.columns)
+    return _select(opener(value), asked.columns)
 
 
 def _select(source: Source, columns: Sequence[str] | None) -> Source:

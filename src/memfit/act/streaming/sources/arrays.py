@@ -25,15 +25,15 @@ class Arrays:
     scratch_bytes = 0
 
     def __init__(self, array: Array) -> None:
-        self._array = array
+        self.array = array
         self.schema = (Column(NAME, array.dtype, array.shape[1:]),)
         self.num_rows = len(array)
 
     def fingerprint(self) -> str:
         """Returns a text made of type, shape and some rows."""
         some = np.linspace(0, self.num_rows - 1, min(self.num_rows, _SAMPLES)).astype(np.intp)
-        digest = hashlib.sha256(f"{self._array.dtype.str}{self._array.shape}".encode())
-        digest.update(np.ascontiguousarray(self._array[some]).tobytes())
+        digest = hashlib.sha256(f"{self.array.dtype.str}{self.array.shape}".encode())
+        digest.update(np.ascontiguousarray(self.array[some]).tobytes())
         return digest.hexdigest()[:32]
 
     def check(self) -> None:
@@ -41,13 +41,13 @@ class Arrays:
 
     def read(self, start: int, stop: int) -> dict[str, Array]:
         """Returns rows, without a copy."""
-        return {NAME: self._array[start:stop]}
+        return {NAME: self.array[start:stop]}
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Copies rows into an array."""
         at = 0
         for start, stop in ranges:
-            into[NAME][at : at + stop - start] = self._array[start:stop]
+            into[NAME][at : at + stop - start] = self.array[start:stop]
             at += stop - start
 
 

@@ -1,0 +1,98 @@
+"""Data that nobody can tell from other data, such as what a generator gives: kept for one stream.
+
+It is spooled when the stream is made and removed when the stream is forgotten or the process ends.
+What a killed process left behind is removed by the next one.
+"""
+
+import contextlib
+import os
+import shutil
+import uuid
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from memfit.act.streaming.ragged import Ragged
+from memfit.act.streaming.source import Source, Values
+from memfit.act.streaming.spool import find_cache, find_folder, spool
+from memfit.act.streaming.writing import find_abandoned
+from memfit.errors import DataError
+from memfit.units import format_size
+
+# Held locked by the process that uses the folder.
+_IN_USE = "in-use"
+# An endless generator must not fill the disk.
+_MOST_SHARE = 0.5
+
+
+def spool_once(
+    batches: Iterator[Mapping[str, Values]], *, name: str, total: int | None = None
+) -> Source:
+    """Returns a source of the rows of all batches; they are on disk as long as it is there.
+
+    Args:
+        batches: Values of every column for some rows.
+        name: What to call the data in messages and at the progress bar.
+        total: How many rows there are, if that is known.
+
+    Raises:
+        DataError: A batch differs from the first, there are no rows, or the disk is too small.
+    """
+    _remove_left_over()
+    key = f"once {uuid.uuid4()}"
+    source = spool(_limited(batches, name), key, total=total, name=name)
+    folder = find_folder(key)
+    lock = _lock(folder / _IN_USE)
+    weakref.finalize(source, _remove, folder, lock, os.getpid())
+    return source
+
+
+def _limited(batches: Iterator[Mapping[str, Values]], name: str) -> Iterator[Mapping[str, Values]]:
+    parent = next(one for one in (find_cache(), *find_cache().parents) if one.exists())
+    most_bytes = _MOST_SHARE * shutil.disk_usage(parent).free
+    size_bytes = num_rows = 0
+    for batch in batches:
+        columns = list(batch.values())
+        size_bytes += sum(
+            one.values.nbytes if isinstance(one, Ragged) else one.nbytes for one in columns
+        )
+        num_rows += len(columns[0]) if columns else 0
+        if size_bytes > most_bytes:
+            raise DataError(
+                f"{name} goes on after {num_rows} rows, {format_size(size_bytes)}: half of what is "
+                f"free in {parent}. If it never ends, end it: lambda: "
+                "itertools.islice(make_rows(), 1_000_000). Otherwise set XDG_CACHE_HOME to a "
+                "folder on a larger disk."
+            )
+        yield batch
+
+
+def _lock(path: Path) -> IO[bytes]:
+    """A file that is locked until it is closed, which the end of a process does, too."""
+    file = path.open("wb")
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # Windows: an open file cannot be removed anyway
+        return file
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:
+    if os.getpid() == owner:  # a forked child has the object, too
+        lock.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left_over() -> None:
+    for folder in find_abandoned(find_cache()):
+        shutil.rmtree(folder, ignore_errors=True)
+    for path in find_cache().glob(f"*/{_IN_USE}"):
+        with contextlib.suppress(OSError):  # in use, or removed by another process meanwhile
+            _lock(path).close()
+            shutil.rmtree(path.parent)
