@@ -38,7 +38,7 @@ def test_classes_are_the_names_of_the_folders(folder):
 
     loader = Loader(source, layout, Settings(2, 8_000_000))
     assert source.schema[1].categories == ("cat", "dog", "owl")
-    assert "y int64 () [cat, dog, owl]" in str(loader)
+    assert "y int64 () for cat, dog, owl" in str(loader)
     found = source.read(0, 4)
     assert found["x"].shape == (4, 4, 6, 3)
     assert found["x"].dtype == np.uint8
