@@ -3,13 +3,14 @@
 import contextlib
 import os
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from memfit.act.streaming.layout import open_data
+from memfit.act.streaming.loader import check_number
 from memfit.act.streaming.scattering import plan_scattering, scatter
+from memfit.act.streaming.showing import showing
 from memfit.act.streaming.source import Source, row_bytes
 from memfit.errors import DataError, UsageError
 from memfit.units import format_size, parse_size
@@ -41,7 +42,7 @@ def ingest(
         DataNotFoundError: There is no such file.
         DataError: The data cannot be read as it is, or the disk is too small.
         BudgetError: The budget is too small for this data.
-        UsageError: The folder is there already.
+        UsageError: The folder is there already, or the seed is no number.
 
     Example:
     ```python
@@ -49,6 +50,7 @@ def ingest(
     data = memfit.stream("cache/", batch_size=256, shuffle=True)
     ```
     """
+    check_number("seed", seed, 0)
     folder = Path(folder)
     if folder.exists():
         raise UsageError(
@@ -57,7 +59,10 @@ def ingest(
     opened, _ = open_data(source)
     scattering = plan_scattering(opened, parse_size(budget), seed)
     _check_room(opened, folder)
-    with _unfinished(folder) as unfinished, _showing(2 * opened.num_rows, folder.name) as tell:
+    with (
+        _unfinished(folder) as unfinished,
+        showing(2 * opened.num_rows, f"ingesting {folder.name}") as tell,
+    ):
         scatter(scattering, unfinished, tell).write(unfinished)
         opened.check()
     return folder
@@ -115,17 +120,3 @@ def _sync(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _showing(total: int, name: str) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, if a person is looking."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"ingesting {name}", total=total)
-        yield lambda number: progress.advance(task, number)

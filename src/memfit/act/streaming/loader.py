@@ -37,9 +37,9 @@ class Settings:
     drop_remainder: bool = False
 
     def __post_init__(self) -> None:
-        _check_number("batch_size", self.batch_size, 1)
+        check_number("batch_size", self.batch_size, 1)
         if self.seed is not None:
-            _check_number("seed", self.seed, 0)
+            check_number("seed", self.seed, 0)
 
 
 class Loader:
@@ -146,16 +146,8 @@ class Loader:
 
     @property
     def _data(self) -> Data:
-        groups = self.source.groups
-        return Data(
-            num_rows=self.source.num_rows,
-            row_bytes=row_bytes(self.source.schema),
-            batch_size=self.settings.batch_size,
-            largest_group=None if groups is None else int(np.diff(groups).max()),
-            num_groups=None if groups is None else len(groups) - 1,
-            scratch_bytes=self.source.scratch_bytes,
-            needs_mixing=self.settings.seed is not None and not self.source.is_shuffled,
-        )
+        settings = self.settings
+        return know(self.source, settings.batch_size, shuffles=settings.seed is not None)
 
     def _use(self, mixing: Mixing) -> None:
         self.mixing = mixing
@@ -178,6 +170,25 @@ class Loader:
         self._batches = Batches(self.source, order, mixing.held_batches)
 
 
-def _check_number(name: str, value: object, least: int) -> None:
+def know(source: Source, batch_size: int, *, shuffles: bool) -> Data:
+    """Returns what must be known of a source to plan for it."""
+    groups = source.groups
+    return Data(
+        num_rows=source.num_rows,
+        row_bytes=row_bytes(source.schema),
+        batch_size=batch_size,
+        largest_group=None if groups is None else int(np.diff(groups).max()),
+        num_groups=None if groups is None else len(groups) - 1,
+        scratch_bytes=source.scratch_bytes,
+        needs_mixing=shuffles and not source.is_shuffled,
+    )
+
+
+def check_number(name: str, value: object, least: int) -> None:
+    """Raises if an argument is no whole number, or too small.
+
+    Raises:
+        UsageError: It is not.
+    """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise UsageError(f"{name} must be a whole number, {least} or more. Received: {value!r}.")
