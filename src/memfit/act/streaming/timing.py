@@ -7,12 +7,12 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from memfit.act.streaming.layout import Layout
 from memfit.act.streaming.loader import Loader, Settings
+from memfit.act.streaming.mapping import count_rows
 from memfit.act.streaming.source import Source, row_bytes
 from memfit.measure.peak import Peak, read_tree_bytes
 
@@ -110,7 +110,7 @@ def _pass(loader: Loader, most_s: float, idle_bytes: int) -> Timed:
     with Peak() as peak, contextlib.closing(loader.run()) as batches:
         wall, cpu = time.perf_counter(), time.process_time()
         for batch in batches:
-            num_rows += len(_first_array(batch[0]))
+            num_rows += count_rows(batch)
             if time.perf_counter() - wall > most_s:
                 break
         wall_s, cpu_s = time.perf_counter() - wall, time.process_time() - cpu
@@ -147,12 +147,6 @@ def _has_plain_labels(loader: Loader) -> bool:
         and not column.is_ragged
         and column.dtype.kind in "fiub"
     )
-
-
-def _first_array(tree: Any) -> Any:
-    while isinstance(tree, dict | tuple):
-        tree = next(iter(tree.values())) if isinstance(tree, dict) else tree[0]
-    return tree
 
 
 def _time_resume(open_it: Open, loader: Loader) -> float:
