@@ -267,3 +267,15 @@ def test_classes_weigh_as_in_fit_on_arrays(files):
     theirs = losses(x, labels, batch_size=BATCH, shuffle=False, class_weight=weights)
 
     assert np.allclose(ours, theirs, rtol=1e-4)
+
+
+def test_rows_drawn_by_weights_come_in_fit(files):
+    data = make_stream(files, oversample=np.arange(NUM_ROWS) % 2)
+    model, seen = make_model()
+
+    model.fit(data, epochs=2, verbose=0)
+
+    rows = seen()
+    assert len(rows) == 2 * NUM_ROWS
+    assert set(rows) == set(range(1, NUM_ROWS, 2))
+    assert rows == rows_of(make_stream(files, oversample=np.arange(NUM_ROWS) % 2), epochs=2)

@@ -110,6 +110,14 @@ class ReadsInto(Protocol):
         """
 
 
+@runtime_checkable
+class ChangesByEpoch(Protocol):
+    """A source that has other rows in every epoch."""
+
+    def in_epoch(self, seed: int, epoch: int) -> Source:
+        """Returns the rows of an epoch: a pure function of seed and epoch."""
+
+
 def read_into(source: Source, ranges: Ranges, into: Mapping[str, Array]) -> None:
     """Reads rows of a source without ragged columns into arrays."""
     if isinstance(source, ReadsInto):

@@ -12,6 +12,7 @@ import keras
 # and feed them slowly into TensorFlow. Private, and the same since Keras 3.5.
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
+from memfit.act.streaming.drawing import draw_rows
 from memfit.act.streaming.layout import open_data, unwrap
 from memfit.act.streaming.loader import Loader, Settings
 from memfit.act.streaming.mapping import learn_mapping
@@ -37,6 +38,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     drop_remainder: bool = False,
     label: str | None = None,
     class_weight: Mapping[Any, float] | None = None,
+    oversample: Any = None,
     map: Callable[..., Any] | None = None,  # noqa: A002  # as everywhere else
 ) -> "Stream":
     """Streams data from disk into `fit`, `evaluate`, `predict` or a loop, within a budget.
@@ -55,6 +57,9 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
         label: The column that is the label, where one file has several columns.
         class_weight: How much rows count by their label, as in `fit`: `{0: 1.0, 1: 5.0}`. Labels
             that it does not name count 1. Weights that the data has are multiplied with these.
+        oversample: How often rows come, relative to one another: by their label, as in
+            `{0: 1, 1: 20}`, or a number for each row, or the name of a column of such numbers.
+            They are drawn anew for every epoch, which has as many rows as the data.
         map: Your own code for each batch, run in threads: `map=lambda x, y: (x / 255, y)`.
 
     Raises:
@@ -72,6 +77,8 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     """
     settings = Settings(batch_size, parse_size(budget), seed if shuffle else None, drop_remainder)
     opened, layout = open_data(source, label)
+    if oversample is not None:
+        opened, layout = draw_rows(opened, layout, oversample)
     if class_weight is not None:
         opened, layout = weigh_classes(opened, layout, class_weight)
     mapped = None if map is None else learn_mapping(map, opened, layout, batch_size)
