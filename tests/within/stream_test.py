@@ -182,7 +182,7 @@ def test_several_inputs_and_weights_get_to_their_places(files):
 
 
 def test_class_weights_are_refused_rather_than_forgotten(files):
-    with pytest.raises(memfit.UsageError, match="Keras ignores class_weight for a stream"):
+    with pytest.raises(memfit.UsageError, match="Keras ignores class_weight of fit"):
         make_model()[0].fit(make_stream(files), class_weight={0: 1.0}, verbose=0)
 
 
@@ -236,3 +236,46 @@ def test_the_framework_gets_the_same_batches_by_its_own_means(files):
     found = [int(one) for _ in range(2) for _, y in loader for one in ops.convert_to_numpy(y)]
 
     assert found == rows_of(make_stream(files), epochs=2)
+
+
+def test_batches_may_be_mapped_on_the_way(files):
+    def widen(x, y):
+        return np.concatenate([x, x], axis=1).astype("float32"), y[:, None] * 0 + 3
+
+    data = make_stream(files, map=widen)
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.0), "mae")
+
+    model.fit(data, epochs=2, verbose=0)
+
+    assert model.layers[0].kernel.shape == (2 * WIDTH, 1)
+    assert data.state()["epoch"] == 2
+    assert model.predict(data, verbose=0).shape == (NUM_ROWS, 1)
+
+
+def test_classes_weigh_as_in_fit_on_arrays(files):
+    x, labels = np.load(files[0]), (np.arange(NUM_ROWS) % 3 == 0).astype("int32")
+    weights = {0: 0.5, 1: 4.0}
+
+    def losses(*data, **options):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([layers.Rescaling(0.01), layers.Dense(2, "softmax")])
+        model.compile(keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy")
+        return model.fit(*data, epochs=2, verbose=0, **options).history["loss"]
+
+    ours = losses(memfit.stream((x, labels), batch_size=BATCH, class_weight=weights))
+    theirs = losses(x, labels, batch_size=BATCH, shuffle=False, class_weight=weights)
+
+    assert np.allclose(ours, theirs, rtol=1e-4)
+
+
+def test_rows_drawn_by_weights_come_in_fit(files):
+    data = make_stream(files, oversample=np.arange(NUM_ROWS) % 2)
+    model, seen = make_model()
+
+    model.fit(data, epochs=2, verbose=0)
+
+    rows = seen()
+    assert len(rows) == 2 * NUM_ROWS
+    assert set(rows) == set(range(1, NUM_ROWS, 2))
+    assert rows == rows_of(make_stream(files, oversample=np.arange(NUM_ROWS) % 2), epochs=2)

@@ -60,7 +60,15 @@ def _hints(source: Source) -> tuple[Hinted, ...]:
 
     causes = {rule.code: rule.cause for rule in RULES}
     return tuple(
-        Hinted(time.monotonic(), hint.code, causes[hint.code], hint.file, hint.line, hint.message)
+        Hinted(
+            t_s=time.monotonic(),
+            code=hint.code,
+            cause=causes[hint.code],
+            file=hint.file,
+            line=hint.line,
+            message=hint.message,
+            fix=hint.fix,
+        )
         for hint in lint_source(source.text, source.file)
         if hint.code != "MF001"  # it cannot be parsed: Python itself says so
     )

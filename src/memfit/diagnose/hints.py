@@ -48,6 +48,16 @@ def cite(finding: Finding, hints: Sequence[Hinted]) -> Finding:
     return replace(finding, lint=tuple(sorted(told | set(finding.lint)))) if told else finding
 
 
+def stream_instead(finding: Finding, hints: Sequence[Hinted]) -> Finding:
+    """Returns a finding on data in memory with the stream that lint wrote for its very files."""
+    if finding.code != "data-in-memory":
+        return finding
+    own = [one for one in hints if one.file == finding.file and one.cause == finding.code]
+    near = [one for one in own if _is_near(one, finding)] or (own if len(own) == 1 else [])
+    fixes = [one.fix for one in near if one.fix is not None and "memfit.stream(" in one.fix]
+    return replace(finding, fix=f"Stream it from disk: {fixes[0]}.") if fixes else finding
+
+
 def answer_folklore(
     findings: Sequence[Finding], hints: Sequence[Hinted], called: Sequence[Called]
 ) -> tuple[Finding, ...]:

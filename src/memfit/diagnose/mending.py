@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memfit.diagnose.finding import Finding
-from memfit.diagnose.hints import answer_folklore, cite
+from memfit.diagnose.hints import answer_folklore, cite, stream_instead
 from memfit.diagnose.rewrite import closing, mend
 from memfit.record.entries import Called, Hinted
 
@@ -13,7 +13,7 @@ def complete(
     findings: Sequence[Finding], hints: Sequence[Hinted], called: Sequence[Called]
 ) -> tuple[Finding, ...]:
     """Returns the findings with mended statements, lint codes and answers to folklore."""
-    mended = [cite(_mend(finding), hints) for finding in findings]
+    mended = [stream_instead(cite(_mend(finding), hints), hints) for finding in findings]
     return answer_folklore(mended, hints, called)
 
 

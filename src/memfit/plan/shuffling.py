@@ -42,6 +42,7 @@ class Data:
         largest_group: Rows of its largest group, where it can only be read in groups.
         num_groups: How many groups it has.
         scratch_bytes: What reading takes besides the rows that are read.
+        mapped_bytes: What a row takes in what a function makes of a batch, besides the batch.
         needs_mixing: Whether neighbours may be alike and must be parted.
     """
 
@@ -51,12 +52,13 @@ class Data:
     largest_group: int | None = None
     num_groups: int | None = None
     scratch_bytes: int = 0
+    mapped_bytes: float = 0.0
     needs_mixing: bool = True
 
     @property
     def batch_bytes(self) -> float:
-        """What a batch takes."""
-        return min(self.batch_size, self.num_rows) * self.row_bytes
+        """What a batch takes, and what is made of it."""
+        return min(self.batch_size, self.num_rows) * (self.row_bytes + self.mapped_bytes)
 
     @property
     def least_block(self) -> int:

@@ -398,6 +398,7 @@ class Hinted:
         file: The person's file.
         line: The line in it.
         message: One sentence.
+        fix: What to do instead; `None` in older recordings.
     """
 
     t_s: float
@@ -406,6 +407,7 @@ class Hinted:
     file: str
     line: int
     message: str
+    fix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """What lint said before, beside what was found; and what does not help, answered."""
 
+from dataclasses import replace
+
 import pytest
 
 from memfit.diagnose.finding import Finding
-from memfit.diagnose.hints import answer_folklore, cite
+from memfit.diagnose.hints import answer_folklore, cite, stream_instead
 from memfit.record.entries import Called, Hinted
 
 DELETED = (
@@ -196,3 +198,14 @@ def test_without_growth_nothing_is_answered(code):
 
 def test_a_script_without_such_habits_gets_no_notes():
     assert notes(found(), [hinted()], [called("gc.disable")]) == ()
+
+
+def test_data_in_memory_is_told_with_the_stream_for_its_files():
+    stream = "data = memfit.stream(('x.npy', 'y.npy'), batch_size=32, shuffle=True)"
+    finding = Finding("data-in-memory", "...", "certain", "Stream it.", file="train.py", line=9)
+    hint = Hinted(1.0, "MF104", "data-in-memory", "train.py", 9, "...", stream)
+
+    assert stream_instead(finding, [hint]).fix == f"Stream it from disk: {stream}."
+    assert stream_instead(finding, [replace(hint, fix=None)]) == finding
+    assert stream_instead(finding, [replace(hint, file="other.py")]) == finding
+    assert stream_instead(replace(finding, code="retracing"), [hint]).fix == "Stream it."

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator
 
 from memfit.act.streaming.buffers import BufferPool
 from memfit.act.streaming.ragged import Ragged, concatenate
-from memfit.act.streaming.source import Array, Schema, Source, allocate
+from memfit.act.streaming.source import Array, ChangesByEpoch, Schema, Source, allocate
 from memfit.act.streaming.windows import LoadedWindow, load_window, read_windows
 from memfit.plan.order import Epoch, Order
 
@@ -50,7 +50,7 @@ class Batches:
         self._last_window = None  # a look at single batches is over
         layout = self._lay_out(epoch)
         row = first * self.order.batch_size
-        windows = read_windows(self.source, layout, layout.find_window(row))
+        windows = read_windows(self._source_in(epoch), layout, layout.find_window(row))
         pool = BufferPool(self._most_held // at_a_time)
         with contextlib.closing(windows):
             loaded = next(windows)
@@ -85,12 +85,20 @@ class Batches:
             self._last_epoch = (epoch, self.order.epoch(epoch))
         return self._last_epoch[1]
 
+    def _source_in(self, epoch: int) -> Source:
+        source = self.source
+        return (
+            source.in_epoch(self.order.seed or 0, epoch)
+            if isinstance(source, ChangesByEpoch)
+            else source
+        )
+
     def _load(self, epoch: int, layout: Epoch, index: int) -> LoadedWindow:
         if self._last_window is None or self._last_window[:2] != (epoch, index):
             self._last_window = None  # before memory for the next is taken
             window = layout.window(index)
             arrays = allocate(self.source.schema, window.num_rows)
-            self._last_window = (epoch, index, load_window(self.source, window, arrays))
+            self._last_window = (epoch, index, load_window(self._source_in(epoch), window, arrays))
         return self._last_window[2]
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from memfit.act.streaming.layout import open_data
+from memfit.act.streaming.loader import check_number
 from memfit.act.streaming.scattering import plan_scattering, scatter
+from memfit.act.streaming.showing import showing
 from memfit.act.streaming.source import row_bytes
-from memfit.act.streaming.writing import check_room, showing, unfinished
+from memfit.act.streaming.writing import check_room, unfinished
 from memfit.errors import UsageError
 from memfit.units import parse_size
 
@@ -45,7 +47,7 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
         DataNotFoundError: There is no such file.
         DataError: The data cannot be read as it is, or the disk is too small.
         BudgetError: The budget is too small for this data.
-        UsageError: The folder is there already.
+        UsageError: The folder is there already, or the seed is no number.
 
     Example:
     ```python
@@ -53,6 +55,7 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
     data = memfit.stream("cache/", batch_size=256, shuffle=True)
     ```
     """
+    check_number("seed", seed, 0)
     folder = Path(folder)
     if folder.exists():
         raise UsageError(

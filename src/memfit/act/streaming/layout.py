@@ -35,9 +35,10 @@ class Layout:
         """Returns the columns in the places of their names."""
         return tuple(_fill(tree, columns) for tree in self.parts)
 
-    def unwrap(self, batch: tuple[Any, ...]) -> Any:
-        """Returns a batch as a loop over it expects: alone if there are only inputs."""
-        return batch[0] if len(self.parts) == 1 else batch
+
+def unwrap(batch: tuple[Any, ...]) -> Any:
+    """Returns a batch as a loop over it expects: alone if there are only inputs."""
+    return batch[0] if len(batch) == 1 else batch
 
 
 def open_data(

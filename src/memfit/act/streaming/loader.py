@@ -1,5 +1,6 @@
 """Everything about a stream that needs no Keras: its order, its passes, its state, its halves."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from memfit.act.streaming.batches import Batches
 from memfit.act.streaming.chained import describe
 from memfit.act.streaming.layout import Layout
+from memfit.act.streaming.mapping import Mapped, count_rows, map_in_order
 from memfit.act.streaming.part import split_rows
 from memfit.act.streaming.progress import Position, Progress
 from memfit.act.streaming.source import Source, row_bytes
@@ -37,9 +39,9 @@ class Settings:
     drop_remainder: bool = False
 
     def __post_init__(self) -> None:
-        _check_number("batch_size", self.batch_size, 1)
+        check_number("batch_size", self.batch_size, 1)
         if self.seed is not None:
-            _check_number("seed", self.seed, 0)
+            check_number("seed", self.seed, 0)
 
 
 class Loader:
@@ -49,15 +51,19 @@ class Loader:
         source: Where rows come from.
         layout: Which columns are inputs, targets and weights.
         settings: What a person asks for.
+        mapped: What a function of theirs makes of batches.
 
     Raises:
         BudgetError: The budget is too small for this data.
     """
 
-    def __init__(self, source: Source, layout: Layout, settings: Settings) -> None:
+    def __init__(
+        self, source: Source, layout: Layout, settings: Settings, mapped: Mapped | None = None
+    ) -> None:
         self.source = source
         self.layout = layout
         self.settings = settings
+        self.mapped = mapped
         self.progress = Progress()
         self._fingerprint: str | None = None
         self._use(plan_mixing(self._data, settings.budget_bytes))
@@ -71,11 +77,10 @@ class Loader:
         """Gives the batches of the next epoch, or of the rest of one. See `feeds.Begin`."""
         current = self.progress.begin(len(self), ahead, count)
         try:
-            start = current.start
-            for columns in self._batches.run(start.epoch, start.batch, at_a_time=at_a_time):
-                num_rows = len(next(iter(columns.values())))
-                current.given += -(-num_rows // self.settings.batch_size)
-                yield self.layout.arrange(columns)
+            with contextlib.closing(self._give(current.start, at_a_time)) as batches:
+                for batch in batches:
+                    current.given += -(-count_rows(batch) // self.settings.batch_size)
+                    yield batch
         finally:
             current.is_open = False
 
@@ -84,7 +89,8 @@ class Loader:
         if not -len(self) <= index < len(self):
             raise IndexError(f"There is no batch {index}: the stream has {len(self)} batches.")
         epoch = self.progress.position.epoch
-        return self.layout.arrange(self._batches.get(epoch, index % len(self)))
+        batch = self.layout.arrange(self._batches.get(epoch, index % len(self)))
+        return batch if self.mapped is None else self.mapped.apply(batch, epoch, index % len(self))
 
     def state(self) -> State:
         """Returns where it stands."""
@@ -124,7 +130,7 @@ class Loader:
         """Returns loaders of `share` of the rows and of the others, each with half the budget."""
         parts = split_rows(self.source, share)
         settings = dataclasses.replace(self.settings, budget_bytes=self.settings.budget_bytes // 2)
-        first, second = (Loader(part, self.layout, settings) for part in parts)
+        first, second = (Loader(part, self.layout, settings, self.mapped) for part in parts)
         return first, second
 
     def __str__(self) -> str:
@@ -146,16 +152,26 @@ class Loader:
 
     @property
     def _data(self) -> Data:
-        groups = self.source.groups
-        return Data(
-            num_rows=self.source.num_rows,
-            row_bytes=row_bytes(self.source.schema),
-            batch_size=self.settings.batch_size,
-            largest_group=None if groups is None else int(np.diff(groups).max()),
-            num_groups=None if groups is None else len(groups) - 1,
-            scratch_bytes=self.source.scratch_bytes,
-            needs_mixing=self.settings.seed is not None and not self.source.is_shuffled,
-        )
+        settings = self.settings
+        data = know(self.source, settings.batch_size, shuffles=settings.seed is not None)
+        if self.mapped is None:
+            return data
+        return dataclasses.replace(data, mapped_bytes=self.mapped.row_bytes)
+
+    def _give(self, start: Position, at_a_time: int) -> Generator[tuple[Any, ...], None, None]:
+        columns = self._batches.run(start.epoch, start.batch, at_a_time=at_a_time)
+        with contextlib.closing(columns):
+            batches = (self.layout.arrange(one) for one in columns)
+            mapped = self.mapped
+            if mapped is None:
+                yield from batches
+                return
+            ahead = self.mixing.held_batches // 2
+            yield from map_in_order(
+                batches,
+                lambda number, batch: mapped.apply(batch, start.epoch, start.batch + number),
+                ahead,
+            )
 
     def _use(self, mixing: Mixing) -> None:
         self.mixing = mixing
@@ -178,6 +194,25 @@ class Loader:
         self._batches = Batches(self.source, order, mixing.held_batches)
 
 
-def _check_number(name: str, value: object, least: int) -> None:
+def know(source: Source, batch_size: int, *, shuffles: bool) -> Data:
+    """Returns what must be known of a source to plan for it."""
+    groups = source.groups
+    return Data(
+        num_rows=source.num_rows,
+        row_bytes=row_bytes(source.schema),
+        batch_size=batch_size,
+        largest_group=None if groups is None else int(np.diff(groups).max()),
+        num_groups=None if groups is None else len(groups) - 1,
+        scratch_bytes=source.scratch_bytes,
+        needs_mixing=shuffles and not source.is_shuffled,
+    )
+
+
+def check_number(name: str, value: object, least: int) -> None:
+    """Raises if an argument is no whole number, or too small.
+
+    Raises:
+        UsageError: It is not.
+    """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise UsageError(f"{name} must be a whole number, {least} or more. Received: {value!r}.")

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,11 @@ class Part:
         found = [one for start, stop in ranges for one in self._find(start, stop)]
         read_into(self._source, found, into)
 
+    def take(self, values: Array) -> Array:
+        """Returns those of some values, one for each row of the source, that belong to these."""
+        pairs = zip(self._starts, self._stops, strict=True)
+        return np.concatenate([values[start:stop] for start, stop in pairs])
+
     def _find(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """The ranges of the source behind these rows."""
         for index, first, last in cut(self._edges, start, stop):
@@ -67,7 +73,15 @@ class Part:
             yield begin + first, begin + last
 
 
-def split_rows(source: Source, share: float) -> tuple[Part, Part]:
+@runtime_checkable
+class SplitsItself(Protocol):
+    """A source that is not the same on both sides of a split."""
+
+    def split(self, share: float) -> tuple[Source, Source]:
+        """Returns two sides without a row in common."""
+
+
+def split_rows(source: Source, share: float) -> tuple[Source, Source]:
     """Returns `share` of the rows and the others; always the same ones for the same data.
 
     Units of neighbours are drawn at random, so that both sides have rows from all over the data.
@@ -76,6 +90,8 @@ def split_rows(source: Source, share: float) -> tuple[Part, Part]:
     Raises:
         UsageError: A side would have no rows.
     """
+    if isinstance(source, SplitsItself):
+        return source.split(share)
     num_first = round(share * source.num_rows)
     if not 0 < num_first < source.num_rows:
         raise UsageError(

@@ -120,6 +120,14 @@ class Holds(Protocol):
     """How much of its `scratch_bytes` this is."""
 
 
+@runtime_checkable
+class ChangesByEpoch(Protocol):
+    """A source that has other rows in every epoch."""
+
+    def in_epoch(self, seed: int, epoch: int) -> Source:
+        """Returns the rows of an epoch: a pure function of seed and epoch."""
+
+
 def joint_scratch_bytes(sources: Sequence[Source]) -> int:
     """Returns what sources take that are read one at a time, and stay open together."""
     held = [one.held_bytes if isinstance(one, Holds) else 0 for one in sources]

@@ -21,9 +21,10 @@ import numpy as np
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.growing_file import GrowingFile
 from memfit.act.streaming.ragged import Ragged
+from memfit.act.streaming.showing import showing
 from memfit.act.streaming.source import Array, Column, Ranges, Source, Values
 from memfit.act.streaming.sources.store import Checksum, Manifest, Store, file_names
-from memfit.act.streaming.writing import check_room, find_writer, showing, unfinished
+from memfit.act.streaming.writing import check_room, find_writer, unfinished
 from memfit.errors import DataError
 
 # Another one for another way of writing: what an older memfit wrote is then not used.

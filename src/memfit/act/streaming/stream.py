@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -12,10 +12,13 @@ import keras
 # and feed them slowly into TensorFlow. Private, and the same since Keras 3.5.
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
-from memfit.act.streaming.layout import open_data
+from memfit.act.streaming.drawing import draw_rows
+from memfit.act.streaming.layout import open_data, unwrap
 from memfit.act.streaming.loader import Loader, Settings
+from memfit.act.streaming.mapping import learn_mapping
 from memfit.act.streaming.source import Column
 from memfit.act.streaming.spilling import spill
+from memfit.act.streaming.weighting import weigh_classes
 from memfit.backends.feeds import Fed, Spec, get_feed
 from memfit.errors import UsageError
 from memfit.units import parse_size
@@ -26,7 +29,7 @@ _SINGLE = 5
 _RAN_OUT = "Your input ran out of data"
 
 
-def stream(  # noqa: PLR0913  # what is streamed, and nine ways to stream it
+def stream(  # noqa: PLR0913  # what is streamed, and how
     source: Any,
     *,
     batch_size: int,
@@ -38,6 +41,9 @@ def stream(  # noqa: PLR0913  # what is streamed, and nine ways to stream it
     columns: Sequence[str] | None = None,
     features: str = "columns",
     image_size: tuple[int, int] | None = None,
+    class_weight: Mapping[Any, float] | None = None,
+    oversample: Any = None,
+    map: Callable[..., Any] | None = None,  # noqa: A002  # as everywhere else
 ) -> "Stream":
     """Streams data from disk into `fit`, `evaluate`, `predict` or a loop, within a budget.
 
@@ -65,6 +71,12 @@ def stream(  # noqa: PLR0913  # what is streamed, and nine ways to stream it
             `"matrix"` puts those of single numbers side by side as float32, for one input.
         image_size: Height and width that pictures are resized to, for a folder of pictures in a
             subfolder for each class, and for tar shards. Needed if they differ in size.
+        class_weight: How much rows count by their label, as in `fit`: `{0: 1.0, 1: 5.0}`. Labels
+            that it does not name count 1. Weights that the data has are multiplied with these.
+        oversample: How often rows come, relative to one another: by their label, as in
+            `{0: 1, 1: 20}`, or a number for each row, or the name of a column of such numbers.
+            They are drawn anew for every epoch, which has as many rows as the data.
+        map: Your own code for each batch, run in threads: `map=lambda x, y: (x / 255, y)`.
 
     Raises:
         DataNotFoundError: There is no such file.
@@ -84,7 +96,13 @@ def stream(  # noqa: PLR0913  # what is streamed, and nine ways to stream it
     """
     settings = Settings(batch_size, parse_size(budget), seed if shuffle else None, drop_remainder)
     opened, layout = open_data(source, label, columns, features, image_size)
-    return Stream(Loader(spill(opened, settings.budget_bytes), layout, settings))
+    opened = spill(opened, settings.budget_bytes)
+    if oversample is not None:
+        opened, layout = draw_rows(opened, layout, oversample)
+    if class_weight is not None:
+        opened, layout = weigh_classes(opened, layout, class_weight)
+    mapped = None if map is None else learn_mapping(map, opened, layout, batch_size)
+    return Stream(Loader(opened, layout, settings, mapped))
 
 
 class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras ships no types
@@ -107,12 +125,11 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        unwrap = self._loader.layout.unwrap
         return (unwrap(batch) for batch in self._loader.run())
 
     def __getitem__(self, index: int) -> Any:
         """Returns a batch of the epoch that is under way; does not move on."""
-        return self._loader.layout.unwrap(self._loader.get(index))
+        return unwrap(self._loader.get(index))
 
     def state(self) -> dict[str, Any]:
         """Returns where the stream stands: under 1 kB, and JSON can keep it.
@@ -208,15 +225,18 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
 
     def _fed(self) -> Fed:
         loader = self._loader
-        # A stack of padded sequences would be padded to the longest of all its batches.
+        # A stack of padded sequences would be padded to the longest of all its batches; and a
+        # person's own code is for one batch.
         is_ragged = any(one.is_ragged for one in loader.source.schema)
         at_a_time = max(1, (loader.mixing.held_batches - _SINGLE) // _STACKS)
+        specs = loader.layout.arrange({one.name: _spec(one) for one in loader.source.schema})
+        is_single = is_ragged or loader.mapped is not None
         return Fed(
             begin=loader.run,
-            specs=loader.layout.arrange({one.name: _spec(one) for one in loader.source.schema}),
+            specs=specs if loader.mapped is None else loader.mapped.specs,
             batch_size=loader.settings.batch_size,
             num_batches=len(loader),
-            at_a_time=1 if is_ragged else at_a_time,
+            at_a_time=1 if is_single else at_a_time,
         )
 
 
@@ -230,6 +250,6 @@ def _refuse_class_weight() -> None:
     caller = sys._getframe(2)  # Keras gives an adapter nothing else to see it by
     if caller.f_code.co_name == "__init__" and caller.f_locals.get("class_weight") is not None:
         raise UsageError(
-            "Keras ignores class_weight for a stream. Give a weight for each row instead: "
-            "memfit.stream((features, labels, weights), ...)."
+            "Keras ignores class_weight of fit() for a stream. Give it to the stream instead: "
+            "memfit.stream(..., class_weight={0: 1.0, 1: 5.0})."
         )

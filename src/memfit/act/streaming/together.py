@@ -48,6 +48,11 @@ class Together:
         self.is_shuffled = all(one.is_shuffled for one in sources)
         self.scratch_bytes = joint_scratch_bytes(sources)
 
+    def narrow(self, column: str) -> "Together":
+        """Returns the part that has a column, without the others."""
+        name = next(name for name, own in self._names.items() if column in own.values())
+        return Together({name: self.parts[name]})
+
     def fingerprint(self) -> str:
         """Returns a text made of those of all parts."""
         digest = hashlib.sha256()

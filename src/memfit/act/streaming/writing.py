@@ -3,8 +3,7 @@
 import contextlib
 import os
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from memfit.errors import DataError, UsageError
@@ -76,20 +75,6 @@ def find_abandoned(parent: Path) -> Iterator[Path]:
         with contextlib.suppress(OSError, ValueError):
             if not psutil.pid_exists(int(path.read_text())):
                 yield path.parent
-
-
-@contextlib.contextmanager
-def showing(total: int | None, title: str) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, if a person is looking; gives what to call with rows done."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda number: progress.advance(task, number)
 
 
 def _beside(folder: Path) -> Path:

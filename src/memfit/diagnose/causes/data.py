@@ -40,9 +40,8 @@ def _finding(one: Loaded, peak_bytes: int, *, is_problem: bool) -> Finding:
         ),
         confidence="certain",
         fix=(
-            "Read it piece by piece: np.load(path, mmap_mode='r') with a keras.utils.PyDataset "
-            "that returns one batch at a time, or files through tf.data. Memory then holds a few "
-            "batches."
+            'Stream it from disk within a budget: memfit.stream(("x.npy", "y.npy"), '
+            "batch_size=256, shuffle=True) instead of arrays. Memory then holds a few batches."
         ),
         evidence={
             "by": one.by,

@@ -3,11 +3,13 @@
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import EllipsisType
 
 from memfit.diagnose.lint.constants import argument, text
 from memfit.diagnose.lint.hint import Rule, Seen
 from memfit.diagnose.lint.script import Script, shown
+from memfit.diagnose.lint.streamed import write_stream
 
 FILE_INTO_DATASET = Rule(
     "MF103",
@@ -88,17 +90,17 @@ def check(script: Script) -> Iterator[Seen]:
                 call,
                 f"{shown(load.call)} (line {load.line}) reads all of a file into memory, and "
                 f"{shown(call.func)} adds {what}",
-                _fix(script, load),
+                write_stream(script, call, partial(_find_call, script)) or _fix(script, load),
             )
 
 
+def _find_call(script: Script, node: ast.AST) -> ast.expr | None:
+    load = _load(script, node)
+    return None if load is None else load.call
+
+
 def _fix(script: Script, load: _Load) -> str:
-    name = script.names.called(load.call)
     path = load.call.args[0] if isinstance(load.call, ast.Call) and load.call.args else None
-    is_archive = (text(script.names, path) or "").endswith(".npz")  # those cannot be mapped
-    if name == "numpy.load" and not is_archive:
-        mapped = ast.unparse(load.call)[:-1] + ", mmap_mode='r')"
-        return f"{shown(load.call)} -> {mapped}, and give rows to a keras.utils.PyDataset"
     what = shown(path) if path is not None else "..."
     return f"read batches of {what} in the __getitem__ of a keras.utils.PyDataset"
 

@@ -211,13 +211,23 @@ def verify(folder: Path) -> None:
     Raises:
         DataError: A part of a file is not what was written.
     """
-    for one in read_manifest(folder).checksums:
-        crc = compute_checksum(DataFile(folder / one.file), one.start, one.stop)
-        if crc != one.crc:
-            raise DataError(
-                f"{folder / one.file} is damaged between bytes {one.start} and {one.stop}: its "
-                f"checksum is {crc:08x}, and {one.crc:08x} was written. Ingest the data again."
-            )
+    for part in read_manifest(folder).checksums:
+        check_part(folder, part)
+
+
+def check_part(folder: Path, part: Checksum) -> None:
+    """Reads a part of a file and compares it with its checksum.
+
+    Raises:
+        DataError: It is not what was written.
+    """
+    path = folder / part.file
+    crc = compute_checksum(DataFile(path), part.start, part.stop)
+    if crc != part.crc:
+        raise DataError(
+            f"{path} is damaged between bytes {part.start} and {part.stop}: its checksum is "
+            f"{crc:08x}, and {part.crc:08x} was written. Ingest the data again."
+        )
 
 
 def compute_checksum(file: DataFile, start: int, stop: int) -> int:

@@ -1,0 +1,44 @@
+"""`memfit data check`: whether data is whole."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memfit.act.streaming.checking import Checked
+
+HELP = "Read all of some data, and say whether it is whole."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of this command."""
+    from memfit.cli.given_data import add_source_arguments
+
+    add_source_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Returns 0 if the data is whole and 1 if it is not."""
+    from memfit.cli.given_data import read_source
+    from memfit.report.data import render_checked, render_data_json
+
+    checked = _check(read_source(args))
+    sys.stdout.write(render_data_json(checked) if args.json else render_checked(checked))
+    return 1 if checked.problems else 0
+
+
+def _check(value: Any) -> "Checked":
+    from memfit.act.streaming.checking import Checked, check_source, check_store
+    from memfit.act.streaming.layout import open_data
+    from memfit.act.streaming.sources import store
+    from memfit.errors import DataError
+
+    try:
+        source, _ = open_data(value)
+        if isinstance(value, str) and store.accepts(Path(value)):
+            return check_store(Path(value))
+        return check_source(source)
+    except DataError as error:  # it cannot even be opened
+        return Checked(None, (str(error),))

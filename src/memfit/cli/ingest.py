@@ -1,0 +1,44 @@
+"""`memfit ingest`: data written once in a random order, for streams that mix well."""
+
+import argparse
+import sys
+import time
+
+HELP = "Write data into a folder in a random order, for memfit.stream."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of this command."""
+    from memfit.cli.given_data import add_source_arguments
+
+    add_source_arguments(parser)
+    parser.add_argument("folder", metavar="FOLDER", help="where to write; not there yet")
+    parser.add_argument(
+        "--budget", metavar="SIZE", default="512MB", help="about the most memory to use (512MB)"
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=int, default=0, help="what the order is made from (0)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the folder and says what is in it."""
+    from memfit.act.streaming.ingest import ingest
+    from memfit.act.streaming.layout import open_data
+    from memfit.act.streaming.source import row_bytes
+    from memfit.cli.given_data import read_source
+    from memfit.units import format_duration, format_size
+
+    began_s = time.monotonic()
+    try:
+        folder = ingest(read_source(args), args.folder, budget=args.budget, seed=args.seed)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"memfit: stopped; {args.folder} was not written.\n")
+        return 130
+    source, _ = open_data(folder)
+    size = format_size(source.num_rows * row_bytes(source.schema))
+    took = format_duration(time.monotonic() - began_s)
+    sys.stdout.write(
+        f"{folder}: {source.num_rows:,} rows, {size}, shuffled with seed {args.seed}, in {took}\n"
+    )
+    return 0
