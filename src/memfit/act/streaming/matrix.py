@@ -13,6 +13,8 @@ from memfit.errors import DataError
 NAME = "x"
 # What Keras computes in; of other numbers its layers would make these themselves.
 _DTYPE = np.dtype("float32")
+# Rows as they are read; allocators keep the last piece for a while when the next is read.
+_PIECES = 2
 
 
 class Matrix:
@@ -39,7 +41,7 @@ class Matrix:
         self.num_rows = source.num_rows
         self.groups = source.groups
         self.is_shuffled = source.is_shuffled
-        self.scratch_bytes = source.scratch_bytes + piece_bytes(source)
+        self.scratch_bytes = source.scratch_bytes + _PIECES * piece_bytes(source)
 
     def fingerprint(self) -> str:
         """Returns a text made of that of the columns and of their order."""

@@ -27,7 +27,7 @@ _PIECE_BYTES = 4_000_000
 _STEP_BYTES = 500_000
 # What decoding takes, relative to what comes out of it: measured, with what the allocator keeps.
 _DECODING = 6
-_DECODING_LISTS = 8
+_DECODING_LISTS = 4
 # Lists come in many small parts, of which the allocator keeps more than there ever are at a time.
 _KEPT_BYTES = 32_000_000
 _KEPT = 32
