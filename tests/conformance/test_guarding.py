@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS
+from conftest import BACKENDS, QUIET, SCRIPTS, two_at_a_time
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel must hold a limit")
 
@@ -20,16 +20,26 @@ NOT_HELPED = {
 }
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def results(request):
-    """What the script says of each place, of one process for each backend."""
-    done = subprocess.run(
-        [sys.executable, str(SCRIPTS / "guarded.py"), request.param],
+def run(script, backend):
+    return subprocess.run(
+        [sys.executable, str(script), backend],
         env={**os.environ, **QUIET},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def begun():
+    with two_at_a_time(run, [SCRIPTS / "guarded.py"], BACKENDS) as all_of_them:
+        yield all_of_them
+
+
+@pytest.fixture(params=BACKENDS)
+def results(request, begun):
+    """What the script says of each place, of one process for each backend."""
+    done = begun[SCRIPTS / "guarded.py", request.param].result()
     assert done.returncode == 0, done.stderr[-3000:]
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {one["where"]: one for one in told}
