@@ -15,7 +15,7 @@ HELPED = ("forward", "backward", "validation", "kept")
 NOT_HELPED = {
     "optimizer": "no memory for what the optimizer keeps",
     "update": "no memory to update the weights",
-    "one sample": "in pieces of 4, 2, 1; not even one sample fits",
+    "one sample": "in pieces of 2, 1; not even one sample fits",
     "normalised": "normalises over the whole batch",
 }
 

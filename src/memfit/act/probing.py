@@ -15,8 +15,9 @@ from memfit.measure.layer_work import estimate_work, inner_graph, ordered_nodes
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.pieces import Trial, next_size
 
-# A whole batch that takes longer is tried only in the end; before that, two pieces and a sample.
+# A whole batch that takes longer is tried only in the end; before that, some pieces and a sample.
 _LONG_S = 3.0
+_PIECES = 4
 _TIMED_STEPS = 2
 # Samples enough that what does not depend on them is nothing beside them.
 _MANY = 1000
@@ -83,7 +84,7 @@ class Prober:
             if resize is not None:
                 resize(size)
                 is_short = tries_whole or sample_s * self.batch_size < _LONG_S
-                number = self.batch_size if is_short else min(self.batch_size, 2 * size + 1)
+                number = self.batch_size if is_short else min(self.batch_size, _PIECES * size + 1)
             trial, taken_s = self.try_step(size, number)
             rest_bytes = round((self.batch_size - number) * self._fed_bytes)
             trials.append(replace(trial, peak_bytes=trial.peak_bytes + rest_bytes))
