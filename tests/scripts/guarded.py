@@ -56,11 +56,6 @@ def long(rows):
     return [draws, keras.layers.Dense(WIDE, "relu"), pools], (2, rows, 16), {}
 
 
-def normalised(rows):
-    layers = [keras.layers.Dense(WIDE), keras.layers.BatchNormalization()]
-    return layers, (rows, 16), {"optimizer": keras.optimizers.SGD(1e-4)}
-
-
 # Layers, the shape of a batch, and how the model is compiled.
 PLACES = {
     "forward": lambda: narrow(16_384),  # 268 MB at once
@@ -70,7 +65,6 @@ PLACES = {
     "optimizer": lambda: small_and_square(8200),  # 269 MB, when others are made
     "kept": lambda: square(3000, keras.optimizers.SGD(0.1)),
     "one sample": lambda: long(16_384),
-    "normalised": lambda: normalised(16_384),
 }
 
 
