@@ -11,11 +11,10 @@ from conftest import BACKENDS, QUIET, SCRIPTS, two_at_a_time
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel must hold a limit")
 
-HELPED = ("forward", "backward", "validation", "kept")
+HELPED = ("forward", "backward", "validation")
 NOT_HELPED = {
     "optimizer": "no memory for what the optimizer keeps",
     "update": "no memory to update the weights",
-    "one sample": "in pieces of 2, 1; not even one sample fits",
 }
 
 
@@ -61,7 +60,7 @@ def test_no_batch_is_taken_twice(results, where):
     assert results[where]["taken"].count(2) == 2
 
 
-@pytest.mark.parametrize("where", ["forward", "backward", "validation"])
+@pytest.mark.parametrize("where", HELPED)
 def test_pieces_shrink_and_grow_back(results, where):
     told = results[where]["told"]
 

@@ -76,7 +76,8 @@ def test_what_cannot_be_done_is_said_and_nothing_is_left(memfit, folder, argumen
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 from memfit.act.streaming import ingest as module
 scatter = module.scatter
 def slow(*args):

@@ -49,13 +49,6 @@ def small_and_square(units):
     return layers, (8, 16), {"optimizer": "adam"}
 
 
-def long(rows):
-    """Samples of which each has `rows` rows, so one alone is large."""
-    draws = keras.layers.Dropout(1e-9)  # and drops nothing
-    pools = keras.layers.GlobalAveragePooling1D()
-    return [draws, keras.layers.Dense(WIDE, "relu"), pools], (2, rows, 16), {}
-
-
 # Layers, the shape of a batch, and how the model is compiled.
 PLACES = {
     "forward": lambda: narrow(16_384),  # 268 MB at once
@@ -63,8 +56,6 @@ PLACES = {
     "validation": lambda: narrow(16_384),
     "update": lambda: square(5000, "adam"),
     "optimizer": lambda: small_and_square(8200),  # 269 MB, when others are made
-    "kept": lambda: square(3000, keras.optimizers.SGD(0.1)),
-    "one sample": lambda: long(16_384),
 }
 
 
@@ -111,8 +102,8 @@ def lift():
     resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-def read_state(model, *, seeds=True):
-    variables = [*(model.variables if seeds else model.weights), *model.optimizer.variables]
+def read_state(model):
+    variables = [*model.variables, *model.optimizer.variables]
     return [np.array(keras.ops.convert_to_numpy(one.value)) for one in variables]
 
 
@@ -132,7 +123,7 @@ def put_back(model, values):
 
 def run(where):
     _, shape, _ = PLACES[where]()
-    small = (8, *shape[1:]) if where != "one sample" else (1, 8, 16)
+    small = (8, *shape[1:])
     train_shape = small if where == "validation" else shape
     test_shape = shape if where in ("forward", "validation") else small
 
@@ -141,7 +132,7 @@ def run(where):
 
     free = build(where)
     free_history = train(free, *data(), epochs=2).history
-    free_state = read_state(free, seeds=False)  # pieces draw more often
+    free_state = read_state(free)
     del free
 
     model, (batches, test) = build(where), data()
@@ -173,7 +164,7 @@ def run(where):
         {name: values + more[name] for name, values in history.history.items()},
         free_history,
     ]
-    result["differs"] = differ(read_state(model, seeds=False), free_state)
+    result["differs"] = differ(read_state(model), free_state)
     change.undo()
     return result
 

@@ -139,6 +139,32 @@ def test_other_errors_pass_and_leave_the_model_whole():
     assert_same(model.get_weights(), before, within=0)
 
 
+class TooLarge(keras.losses.Loss):
+    is_armed = False
+
+    def call(self, y_true, y_pred):
+        if self.is_armed:
+            np.empty(2**55)  # more than any machine has
+        return keras.ops.mean(keras.ops.square(y_true - y_pred), axis=-1)
+
+
+def test_where_one_sample_does_not_fit_the_error_says_what_was_tried():
+    loss = TooLarge()
+    model = keras.Sequential([keras.Input((8,)), layers.Dense(3)])
+    model.compile("sgd", loss, run_eagerly=True)
+    with guard(model):
+        model.train_on_batch(X[:4], Y[:4])  # Keras looks at the loss before it trains
+        before = model.get_weights()
+        loss.is_armed = True
+
+        with pytest.raises(MemoryError) as caught:
+            model.train_on_batch(X[:4], Y[:4])
+
+    said = "in pieces of 4, 2, 1; not even one sample fits. The model is as it was"
+    assert any(said in note for note in caught.value.__notes__)
+    assert_same(model.get_weights(), before, within=0)
+
+
 def test_a_guard_is_printed_and_undone():
     model = build()
 
