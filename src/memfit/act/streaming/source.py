@@ -169,3 +169,13 @@ def align(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 def row_bytes(schema: Schema) -> float:
     """Returns what a row of all columns takes in memory, on average."""
     return sum(one.row_bytes for one in schema)
+
+
+def spread(number: int, most: int) -> list[int]:
+    """Returns at most `most` of so many places, the first and the last among them, evenly spread.
+
+    Example:
+    >>> spread(100, 3)
+    [0, 49, 99]
+    """
+    return [int(one) for one in np.linspace(0, number - 1, min(number, most))]

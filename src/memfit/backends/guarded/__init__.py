@@ -10,10 +10,13 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
+from memfit.backends.exhausted import is_out_of_memory
 from memfit.backends.steps import Pieces
 
 # The size of a piece that holds any batch; TensorFlow counts in 32 bits.
 WHOLE = 2**31 - 1
+# Times the weights: what Keras's Adam computes on the way (4), and gradients that are clipped.
+UPDATE_TAKES = 5
 
 
 class Attempt(Protocol):
@@ -72,6 +75,17 @@ def get_guarded() -> Guarded:
     import keras
 
     return cast(Guarded, importlib.import_module(f"{__name__}.{keras.backend.backend()}"))
+
+
+def can_allocate(allocate: Callable[[], object]) -> bool:
+    """Returns whether there is memory for what `allocate` makes; it is let go at once."""
+    try:
+        allocate()
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        return False
+    return True
 
 
 def find_changing(model: Any) -> list[Any]:

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from memfit.backends.exhausted import is_out_of_memory
-from memfit.backends.guarded import Run, find_changing
+from memfit.backends.guarded import Run, can_allocate, find_changing
 from memfit.backends.kept import Kept
 from memfit.backends.steps import Pieces
 from memfit.backends.steps.batches import check, flatten
@@ -145,17 +144,16 @@ class _Attempt:
         if self._gradients is None:
             return True
         _, needed_bytes = self._compiled.get_update(*self._arguments())
-        try:
-            scratch = [
-                jnp.zeros(min(_SCRATCH_BYTES, needed_bytes - begin), "uint8")
-                for begin in range(0, needed_bytes, _SCRATCH_BYTES)
-            ]
-            jax.block_until_ready(scratch)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            return False
-        return True
+
+        def allocate() -> None:
+            jax.block_until_ready(
+                [
+                    jnp.zeros(min(_SCRATCH_BYTES, needed_bytes - begin), "uint8")
+                    for begin in range(0, needed_bytes, _SCRATCH_BYTES)
+                ]
+            )
+
+        return can_allocate(allocate)
 
     def keep(self) -> None:
         self._kept = Kept(np.asarray(one) for one in jax.tree.leaves(self._arguments()[:2]))

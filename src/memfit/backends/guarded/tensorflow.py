@@ -7,15 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from memfit.backends.exhausted import is_out_of_memory
-from memfit.backends.guarded import Run, find_changing
+from memfit.backends.guarded import UPDATE_TAKES, Run, can_allocate, find_changing
 from memfit.backends.kept import Kept
 from memfit.backends.steps import Pieces
 from memfit.backends.steps.batches import check, flatten
 from memfit.backends.steps.tensorflow import Loop, check_model, update
-
-# Times the weights: what Keras's Adam computes on the way (4), and gradients that are clipped.
-_UPDATE_TAKES = 5
 
 
 def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
@@ -111,17 +107,13 @@ class _Attempt:
     def has_room(self) -> bool:
         if not self._gradients:
             return True
-        try:
-            _scratch = [
+        return can_allocate(
+            lambda: [
                 _allocate(weight.value)
                 for weight in self._model.trainable_weights
-                for _ in range(_UPDATE_TAKES)
+                for _ in range(UPDATE_TAKES)
             ]
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            return False
-        return True
+        )
 
     def keep(self) -> None:
         self._kept = Kept(one.value.numpy() for one in self._updated())

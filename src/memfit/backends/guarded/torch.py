@@ -4,15 +4,11 @@ from typing import Any
 
 import torch
 
-from memfit.backends.exhausted import is_out_of_memory
-from memfit.backends.guarded import Run, find_changing
+from memfit.backends.guarded import UPDATE_TAKES, Run, can_allocate, find_changing
 from memfit.backends.kept import Kept
 from memfit.backends.steps import Pieces
 from memfit.backends.steps.batches import check, flatten
 from memfit.backends.steps.torch import Loop, update
-
-# Times the weights: what Keras's Adam computes on the way (4), and gradients that are clipped.
-_UPDATE_TAKES = 5
 
 
 def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
@@ -72,16 +68,12 @@ class _Attempt:
     def has_room(self) -> bool:
         if not self._is_training:
             return True
-        try:
-            _scratch = [
-                torch.empty((_UPDATE_TAKES, *one.shape), dtype=one.dtype, device=one.device)
+        return can_allocate(
+            lambda: [
+                torch.empty((UPDATE_TAKES, *one.shape), dtype=one.dtype, device=one.device)
                 for one in (weight.value for weight in self._model.trainable_weights)
             ]
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            return False
-        return True
+        )
 
     def keep(self) -> None:
         self._kept = Kept(_as_bytes(one).cpu().numpy() for one in self._updated())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from memfit.act.streaming.source import Array, Column, Ranges
+from memfit.act.streaming.source import Array, Column, Ranges, spread
 from memfit.errors import DataError
 
 NAME = "values"
@@ -31,7 +31,7 @@ class Arrays:
 
     def fingerprint(self) -> str:
         """Returns a text made of type, shape and some rows."""
-        some = np.linspace(0, self.num_rows - 1, min(self.num_rows, _SAMPLES)).astype(np.intp)
+        some = spread(self.num_rows, _SAMPLES)
         digest = hashlib.sha256(f"{self.array.dtype.str}{self.array.shape}".encode())
         digest.update(np.ascontiguousarray(self.array[some]).tobytes())
         return digest.hexdigest()[:32]

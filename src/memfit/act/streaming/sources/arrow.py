@@ -1,14 +1,12 @@
 """Arrow IPC files, which Feather files are too: their columns, read a record batch at a time."""
 
-import contextlib
-import hashlib
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memfit.act.streaming import arrow_columns
+from memfit.act.streaming.arrow_file import ArrowFile
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.grouped import Grouped, edges_of
 from memfit.act.streaming.packages import load
@@ -23,7 +21,7 @@ _OLD_MAGIC = b"FEA1"
 _STREAM_MAGIC = b"\xff\xff\xff\xff"
 
 
-class ArrowSource(Grouped):
+class ArrowSource(ArrowFile):
     """The rows of an Arrow file.
 
     Args:
@@ -34,12 +32,12 @@ class ArrowSource(Grouped):
         DataError: It cannot be read, or holds what cannot be streamed.
     """
 
+    a_kind = "an Arrow file"
+    kinds = "Arrow files"
+
     def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
-        self._file = DataFile(path)
-        self._pyarrow = load("pyarrow", "Arrow files", "parquet")
-        self._ipc = load("pyarrow.ipc", "Arrow files", "parquet")
-        self._reader: Any = None
-        self._opening = threading.Lock()
+        super().__init__(path)
+        self._ipc = load("pyarrow.ipc", self.kinds, "parquet")
         _check_magic(self._file)
         with self._reading("its footer"):
             fields = self._ipc.open_file(str(path)).schema
@@ -55,23 +53,9 @@ class ArrowSource(Grouped):
         if not self._numbers:
             raise DataError(f"{path} has no rows. Leave it out, or write it again.")
         scratch_bytes = int(_DECODING * max(sizes) * row_bytes(tuple(schema)))
-        super().__init__(tuple(schema), edges_of([one for one in sizes if one > 0]), scratch_bytes)
-
-    def fingerprint(self) -> str:
-        """Returns a text made of the file's size, samples of it and the columns."""
-        digest = hashlib.sha256(self._file.sample())
-        self._file.close()
-        digest.update(",".join(one.name for one in self.schema).encode())
-        return digest.hexdigest()[:32]
-
-    def check(self) -> None:
-        """Raises if the file was changed."""
-        self._file.check()
-
-    def close(self) -> None:
-        """Lets go of the open file; the next read opens it again."""
-        with self._opening:
-            self._reader = None
+        Grouped.__init__(
+            self, tuple(schema), edges_of([one for one in sizes if one > 0]), scratch_bytes
+        )
 
     def decode(self, group: int) -> Iterator[tuple[str, Values]]:
         """Gives the columns of a record batch."""
@@ -120,17 +104,6 @@ class ArrowSource(Grouped):
                 for one in columns
             ]
         return sizes, columns
-
-    @contextlib.contextmanager
-    def _reading(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, self._pyarrow.ArrowException) as error:
-            self._file.check()  # damaged, or written anew meanwhile?
-            raise DataError(
-                f"{self._file.path} is not an Arrow file that can be read: {what} is damaged or "
-                f"cut ({str(error).strip()}). Write or copy it again."
-            ) from None
 
 
 def open_file(path: Path, columns: Sequence[str] | None = None) -> ArrowSource:

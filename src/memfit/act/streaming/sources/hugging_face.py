@@ -14,7 +14,16 @@ from memfit.act.streaming import arrow_columns
 from memfit.act.streaming.chained import join_values
 from memfit.act.streaming.ragged import Ragged
 from memfit.act.streaming.selected import Selected, pick
-from memfit.act.streaming.source import Array, Column, Ranges, Schema, Source, Values, row_bytes
+from memfit.act.streaming.source import (
+    Array,
+    Column,
+    Ranges,
+    Schema,
+    Source,
+    Values,
+    row_bytes,
+    spread,
+)
 from memfit.act.streaming.sources.indexed import Indexed
 from memfit.errors import DataError
 
@@ -45,8 +54,8 @@ class Table:
     def fingerprint(self) -> str:
         """Returns a text made of types, shapes and some rows."""
         digest = hashlib.sha256(f"{self.num_rows}{self.schema}".encode())
-        for row in np.linspace(0, self.num_rows - 1, min(self.num_rows, _SAMPLES)).astype(int):
-            for values in self.read(int(row), int(row) + 1).values():
+        for row in spread(self.num_rows, _SAMPLES):
+            for values in self.read(row, row + 1).values():
                 found = values.values if isinstance(values, Ragged) else values
                 digest.update(np.ascontiguousarray(found).tobytes())
         return digest.hexdigest()[:32]

@@ -14,7 +14,7 @@ import numpy as np
 
 from memfit.act.streaming.collecting import note, noting
 from memfit.act.streaming.rows import RowName, infer_schema, put_batch, put_row
-from memfit.act.streaming.source import Array, Ranges, allocate, row_bytes
+from memfit.act.streaming.source import Array, Ranges, allocate, row_bytes, spread
 from memfit.errors import DataChangedError, DataError, UsageError
 
 # Rows that are asked for at a time are there twice.
@@ -62,7 +62,7 @@ class Indexed:
         The rows are read twice: those that are made at random do not count.
         """
         digest = hashlib.sha256(f"{self._name}{self.num_rows}{self.schema}".encode())
-        some = np.linspace(0, self.num_rows - 1, min(self.num_rows, _SAMPLES)).astype(int).tolist()
+        some = spread(self.num_rows, _SAMPLES)
         first, second = (self._read_some(some) for _ in range(2))
         for name, rows in first.items():
             if rows.tobytes() == second[name].tobytes():

@@ -3,9 +3,6 @@
 Categorical columns come as numbers; `stream.categories` says what these stand for.
 """
 
-import contextlib
-import hashlib
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from memfit.act.streaming import arrow_columns
+from memfit.act.streaming.arrow_file import ArrowFile
 from memfit.act.streaming.chained import join_values
-from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.grouped import Grouped, edges_of
 from memfit.act.streaming.packages import load
 from memfit.act.streaming.selected import pick
@@ -35,7 +32,7 @@ _KEPT = 32
 _INDEX_BYTES = 1250
 
 
-class ParquetSource(Grouped):
+class ParquetSource(ArrowFile):
     """The rows of a Parquet file.
 
     Args:
@@ -46,10 +43,11 @@ class ParquetSource(Grouped):
         DataError: It cannot be read, or holds what cannot be streamed.
     """
 
+    a_kind = "a Parquet file"
+    kinds = "Parquet files"
+
     def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
-        self._file = DataFile(path)
-        self._reader: Any = None
-        self._opening = threading.Lock()
+        super().__init__(path)
         with self._reading("its footer"):
             reader = self._open()
             metadata, fields = reader.metadata, reader.schema_arrow
@@ -71,24 +69,8 @@ class ParquetSource(Grouped):
         scratch_bytes = max(_decoding_bytes(one, max(sizes)) for one in self._pieces)
         self.held_bytes = _INDEX_BYTES * metadata.num_row_groups * metadata.num_columns
         groups = edges_of([one for one in sizes if one > 0])
-        super().__init__(tuple(schema), groups, scratch_bytes + self.held_bytes)
+        Grouped.__init__(self, tuple(schema), groups, scratch_bytes + self.held_bytes)
         self.schema = tuple(self._find_categories(fields.field(one.name), one) for one in schema)
-
-    def fingerprint(self) -> str:
-        """Returns a text made of the file's size, samples of it and the columns."""
-        digest = hashlib.sha256(self._file.sample())
-        self._file.close()
-        digest.update(",".join(one.name for one in self.schema).encode())
-        return digest.hexdigest()[:32]
-
-    def check(self) -> None:
-        """Raises if the file was changed."""
-        self._file.check()
-
-    def close(self) -> None:
-        """Lets go of the open file; the next read opens it again."""
-        with self._opening:
-            self._reader = None
 
     def decode(self, group: int) -> Iterator[tuple[str, Values]]:
         """Gives the columns of a row group, decoded a few at a time."""
@@ -121,7 +103,7 @@ class ParquetSource(Grouped):
 
     def _open(self) -> Any:
         if self._reader is None:
-            parquet = load("pyarrow.parquet", "Parquet files", "parquet")
+            parquet = load("pyarrow.parquet", self.kinds, "parquet")
             # What is buffered ahead is not bounded: https://github.com/apache/arrow/issues/39808
             self._reader = parquet.ParquetFile(
                 self._file.path, pre_buffer=False, page_checksum_verification=True
@@ -130,7 +112,7 @@ class ParquetSource(Grouped):
 
     def _find_categories(self, field: Any, column: Column) -> Column:
         """Reads a categorical column once: each row group may know other categories."""
-        pyarrow = load("pyarrow", "Parquet files", "parquet")
+        pyarrow = self._pyarrow
         if not pyarrow.types.is_dictionary(field.type):
             return column
         found: dict[str, None] = {}
@@ -138,18 +120,6 @@ class ParquetSource(Grouped):
             for chunk in self._read([column.name], number).column(column.name).chunks:
                 found.update(dict.fromkeys(map(str, chunk.dictionary.to_pylist())))
         return arrow_columns.with_categories(column, pyarrow.array(list(found), pyarrow.string()))
-
-    @contextlib.contextmanager
-    def _reading(self, what: str) -> Iterator[None]:
-        pyarrow = load("pyarrow", "Parquet files", "parquet")
-        try:
-            yield
-        except (OSError, pyarrow.ArrowException) as error:
-            self._file.check()  # damaged, or written anew meanwhile?
-            raise DataError(
-                f"{self._file.path} is not a Parquet file that can be read: {what} is damaged or "
-                f"cut ({str(error).strip()}). Write or copy it again."
-            ) from None
 
 
 def open_file(path: Path, columns: Sequence[str] | None = None) -> ParquetSource:

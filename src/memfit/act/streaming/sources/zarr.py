@@ -13,7 +13,7 @@ from memfit.act.streaming.chunks import ChunkedArray, check_rows, group_edges
 from memfit.act.streaming.grouped import Grouped
 from memfit.act.streaming.packages import load
 from memfit.act.streaming.selected import pick
-from memfit.act.streaming.source import Column, Values
+from memfit.act.streaming.source import Column, Values, spread
 from memfit.act.streaming.sources.npy import NAME
 from memfit.errors import DataChangedError, DataError
 
@@ -53,7 +53,7 @@ class ZarrSource(Grouped):
         digest = hashlib.sha256(",".join(self._arrays).encode())
         for path, found in files:
             digest.update(f"{path.relative_to(self._folder).as_posix()} {found.st_size};".encode())
-        for at in np.linspace(0, len(files) - 1, min(len(files), _SAMPLES)).astype(int):
+        for at in spread(len(files), _SAMPLES):
             with files[at][0].open("rb") as file:
                 digest.update(file.read(_SAMPLE_BYTES))
         return digest.hexdigest()[:32]
