@@ -102,7 +102,7 @@ def memfit(tmp_path):
 def tour(request, tmp_path_factory):
     """One run of tests/scripts/tour.py on each backend, for all tests of a module."""
     memfit = Memfit(tmp_path_factory.mktemp(f"tour-{request.param}"))
-    ran = memfit.run(SCRIPTS / "tour.py", 3_000_000, 10, backend=request.param)
+    ran = memfit.run(SCRIPTS / "tour.py", 15_000_000, 10, backend=request.param)
     assert ran.code == 0, ran.stderr
     return request.param, ran
 

@@ -20,7 +20,7 @@ def test_growth_is_found_with_its_rate(tour):
     _, ran = tour
 
     assert ran.result["verdict"] == "growing"
-    assert ran.result["growth"]["bytes_per_epoch"] == pytest.approx(3_000_000, rel=0.1)
+    assert ran.result["growth"]["bytes_per_epoch"] == pytest.approx(15_000_000, rel=0.1)
     assert ran.result["growth"]["bytes_per_step"] == pytest.approx(300_000, rel=0.1)
 
 

@@ -11,7 +11,7 @@ from memfit.record.reader import read_run
 
 BY_HAND = """
 import os, sys
-sys.argv = ["tour.py", "3000000", "10"]
+sys.argv = ["tour.py", "15000000", "10"]
 import keras, memfit
 fit = keras.Model.fit
 monitor = memfit.MemoryMonitor(out="by-hand")
@@ -39,7 +39,7 @@ def python(memfit, text, backend, **more):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_monitor_by_hand_records_what_memfit_run_records(backend, memfit):
     done = python(memfit, BY_HAND, backend, TOUR=str(SCRIPTS / "tour.py"))
-    watched = memfit.run(SCRIPTS / "tour.py", 3_000_000, 10, backend=backend)
+    watched = memfit.run(SCRIPTS / "tour.py", 15_000_000, 10, backend=backend)
 
     by_hand = read_run(memfit.cwd / "by-hand")
     in_fit = ("fit", "epoch", "validation")
@@ -51,7 +51,7 @@ def test_a_monitor_by_hand_records_what_memfit_run_records(backend, memfit):
     assert told == told_by_run
     assert done.stdout == watched.stdout
     assert diagnose(by_hand).verdict == watched.result["verdict"] == "growing"
-    assert diagnose(by_hand).growth.bytes_per_epoch == pytest.approx(3_000_000, rel=0.1)
+    assert diagnose(by_hand).growth.bytes_per_epoch == pytest.approx(15_000_000, rel=0.1)
 
 
 TWO_FITS = """
