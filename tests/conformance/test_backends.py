@@ -21,7 +21,7 @@ def test_growth_is_found_with_its_rate(tour):
 
     assert ran.result["verdict"] == "growing"
     assert ran.result["growth"]["bytes_per_epoch"] == pytest.approx(15_000_000, rel=0.1)
-    assert ran.result["growth"]["bytes_per_step"] == pytest.approx(300_000, rel=0.1)
+    assert ran.result["growth"]["bytes_per_step"] == pytest.approx(1_500_000, rel=0.1)
 
 
 def test_every_epoch_is_marked_once(tour):
