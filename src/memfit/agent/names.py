@@ -3,6 +3,7 @@
 import functools
 import itertools
 import sys
+import weakref
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -47,17 +48,26 @@ _BY_NUMBER = frozenset(
 
 @dataclass(slots=True)
 class _Seen:
-    """The size of what one name holds, look by look."""
+    """The size of what one name holds, look by look.
+
+    What is filled and emptied again has grown only where it stands above all earlier fillings.
+    """
 
     first_t_s: float
     first_size: int
     size: int
+    first_item: weakref.ref[Any] | None = None
+    highest: int = 0
     num_rises: int = 0
 
-    def see(self, size: int) -> None:
+    def see(self, now_t_s: float, size: int, first_item: weakref.ref[Any] | None) -> None:
         """Takes the size of another look."""
-        self.num_rises += size > self.size
-        self.size = size
+        is_another = self.first_item is not None and self.first_item is not first_item
+        if size < self.size or is_another:
+            self.first_t_s, self.first_size, self.num_rises = now_t_s, self.highest, 0
+        self.num_rises += size > self.highest
+        self.highest = max(self.highest, size)
+        self.size, self.first_item = size, first_item
 
 
 class Names:
@@ -105,14 +115,25 @@ class Names:
             if size is None:
                 continue
             text = held.owner.text
-            seen = self._seen.setdefault(text, _Seen(now_t_s, size, size))
-            seen.see(size)
+            seen = self._seen.setdefault(text, _Seen(now_t_s, size, size, highest=size))
+            seen.see(now_t_s, size, _first_item(held.value))
             if seen.num_rises >= _LEAST_RISES:
                 holding = _describe_growth(held, seen, now_t_s)
                 if holding is not None:
                     grown.append(holding)
         grown.sort(key=lambda one: one.growth_bytes, reverse=True)
         return grown[:_MOST_WRITTEN]
+
+
+def _first_item(value: Any) -> weakref.ref[Any] | None:
+    """The first item of a list or dict, without keeping it alive."""
+    if not issubclass(type(value), list | dict) or not value:
+        return None
+    first = next(iter(value.values() if issubclass(type(value), dict) else value))
+    try:
+        return weakref.ref(first)
+    except TypeError:  # a number, text, a tuple
+        return None
 
 
 def _size(held: Held) -> int | None:

@@ -21,6 +21,7 @@ whole = np.zeros(0)
 bounded = deque(maxlen=2)
 numbers = []
 sliced = []
+batch = []
 
 class Logger:
     everything = []
@@ -58,7 +59,8 @@ count.seen = []
 waiting = queue.Queue()
 
 def step(index):
-    global whole
+    global whole, batch
+    batch = [np.ones(12_500) for _ in range(index)]
     collect(np.ones(12_500))
     count(np.ones(12_500))
     waiting.put(np.ones(12_500))
@@ -135,8 +137,36 @@ def test_a_cache_is_named_with_its_function(grown, name):
     assert holding.growth_bytes == pytest.approx(2 * MB, rel=0.01)
 
 
-def test_what_is_bounded_or_small_is_not_named(grown):
-    assert not any(owner.startswith(("bounded", "numbers")) for owner in grown)
+def test_what_is_bounded_or_small_or_made_anew_is_not_named(grown):
+    assert not any(owner.startswith(("bounded", "numbers", "batch")) for owner in grown)
+
+
+def test_what_is_filled_and_emptied_is_not_named_until_it_is_fuller_than_ever():
+    found = []
+    examiner = Examiner(found.append)
+    waiting = []
+
+    def fill(*sizes):
+        for size in sizes:
+            waiting[:] = [bytearray(MB) for _ in range(size)]
+            examiner.examine()
+        return [(one.length_before, one.length) for one in found if isinstance(one, Holding)]
+
+    assert fill(1, 6, 2, 4, 6) == []
+    assert fill(8, 10) == [(6, 10)]
+
+
+def test_a_list_that_is_copied_and_extended_is_named():
+    np = pytest.importorskip("numpy")
+    found = []
+    examiner = Examiner(found.append)
+    blocks = []
+
+    for _ in range(6):
+        blocks = [*blocks, np.ones(MB // 8)]
+        examiner.examine()
+
+    assert [one.length for one in found if isinstance(one, Holding)][-1] == 6
 
 
 def test_items_of_a_named_container_are_not_named_again(grown):
