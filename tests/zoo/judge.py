@@ -1,6 +1,6 @@
 """Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
 
-Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a tenth of all,
+Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a third of all,
 "--kinds=leaking" leaves the twins out, "--mend" applies each mended statement and runs it once
 more, "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges kept ones again without running
 anything. "probe" is the share of the time that memfit spent inside the script.
@@ -195,17 +195,20 @@ def missing(entry):
 
 
 def jobs(wanted=(), *, is_quick=False, kinds=("leaking", "clean", "healthy")):
-    """The scripts to run, each with its kind; a tenth of them if `is_quick`."""
+    """The scripts to run, each with its kind; the quick third of them if `is_quick`."""
     zoo = tomllib.loads((ZOO / "zoo.toml").read_text())
-    for number, entry in enumerate(zoo["script"]):
-        if (wanted and entry["name"] not in wanted) or (is_quick and number % 10):
-            continue
-        if not missing(entry):
+    for entry in chosen(zoo["script"], is_quick):
+        if not wanted or entry["name"] in wanted:
             yield from ((entry, kind) for kind in kinds if kind != "healthy")
-    for number, entry in enumerate(zoo["healthy"]):
-        is_chosen = not wanted or "healthy" in wanted or entry["name"] in wanted
-        if "healthy" in kinds and is_chosen and not missing(entry) and not (is_quick and number % 10):
+    for entry in chosen(zoo["healthy"], is_quick):
+        is_wanted = not wanted or "healthy" in wanted or entry["name"] in wanted
+        if "healthy" in kinds and is_wanted:
             yield entry, "healthy"
+
+
+def chosen(entries, is_quick):
+    """Those that can run here; of these the quick ones if `is_quick`."""
+    return [one for one in entries if not missing(one) and (not is_quick or one.get("quick"))]
 
 
 def summarise(done):
@@ -246,11 +249,11 @@ def main():
     """Prints a row per script, then the totals."""
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
     kinds = tuple((option("--kinds") or ",".join(KINDS)).split(","))
-    chosen = jobs(wanted, is_quick="--quick" in sys.argv, kinds=kinds)
+    todo = jobs(wanted, is_quick="--quick" in sys.argv, kinds=kinds)
     done = []
     print(f"{'script':<28}{'kind':<9}{'s':>4} {'probe':>6} {'verdict':<8} {'':<7}found")
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        for told in pool.map(lambda job: judge(*job, mends="--mend" in sys.argv), chosen):
+        for told in pool.map(lambda job: judge(*job, mends="--mend" in sys.argv), todo):
             done.append(told)
             print(row(told), flush=True)
     print("", *summarise(done), sep="\n")
