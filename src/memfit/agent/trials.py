@@ -3,10 +3,10 @@
 import gc
 import os
 import time
-from collections import Counter
 
 from memfit.measure.allocator import read_allocator, trim
 from memfit.measure.process import read_process
+from memfit.measure.tracked import count_types
 from memfit.measure.user_code import is_user_class
 from memfit.record.entries import Trial
 
@@ -29,10 +29,10 @@ def try_trim() -> Trial | None:
 def try_collect() -> Trial:
     """Runs the garbage collector once. What it freed shows in malloc, which may keep it."""
     begun_s = time.perf_counter()
-    before_bytes, types_before = _in_use_bytes(), _count_types()
+    before_bytes, types_before = _in_use_bytes(), count_types()
     num_collected = _collect()
     after_bytes = _in_use_bytes()
-    freed = (types_before - _count_types()).most_common()
+    freed = (types_before - count_types()).most_common()
     return Trial(
         t_s=time.monotonic(),
         remedy="collect",
@@ -48,10 +48,6 @@ def try_collect() -> Trial:
             ]
         },
     )
-
-
-def _count_types() -> Counter[type]:
-    return Counter(map(type, gc.get_objects()))
 
 
 def _in_use_bytes() -> int:

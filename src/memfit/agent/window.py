@@ -4,16 +4,15 @@ Python's own allocations and numpy's are seen with their bytes; tensors of Tenso
 torch keep theirs elsewhere, so those are found among all objects and counted by their shape.
 """
 
-import gc
 import sys
 import time
 import tracemalloc
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 from memfit.backends import loaded_backends
 from memfit.measure.live_objects import describe
+from memfit.measure.tracked import count_types, pick
 from memfit.measure.user_code import find_running, is_user_file, tell_place
 from memfit.record.entries import Allocated
 from memfit.trouble import harmless
@@ -116,7 +115,7 @@ def _python_lines() -> dict[Line, tuple[int, int]]:
 def _tensor_lines() -> dict[Line, tuple[int, int]]:
     """Tensors that were made in the window and are alive, by the line that made them."""
     lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for tensor in _tensors():
+    for tensor in pick({kind for kind in count_types() if kind.__name__ in _TENSORS}):
         trace = tracemalloc.get_object_traceback(tensor)
         line = _user_line(trace) if trace is not None else None
         known = describe(tensor) if line is not None else None
@@ -124,12 +123,6 @@ def _tensor_lines() -> dict[Line, tuple[int, int]]:
             size, count = lines[line]
             lines[line] = (size + known.size_bytes, count + 1)
     return dict(lines)
-
-
-def _tensors() -> list[Any]:
-    objects = gc.get_objects()
-    kinds = {kind for kind in set(map(type, objects)) if kind.__name__ in _TENSORS}
-    return [one for one in objects if type(one) in kinds]
 
 
 def _user_line(trace: tracemalloc.Traceback) -> Line | None:

@@ -4,7 +4,6 @@ The person's own objects that no name leads to (held by a thread, a data pipelin
 are returned too, so that a walk can begin at them.
 """
 
-import gc
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from types import FunctionType, GeneratorType
 from typing import Any
 
 from memfit.measure.live_objects import describe, package_of
+from memfit.measure.tracked import count_types, pick
 from memfit.measure.user_code import is_user_class, is_user_file
 
 _MOST_ROOTS = 2000
@@ -37,15 +37,12 @@ class Census:
 
 def take_census() -> Census:
     """Counts all objects. Takes tens of milliseconds for each 100,000 of them."""
-    objects = gc.get_objects()
-    types = Counter(map(type, objects))
-    own = {GeneratorType, *(kind for kind in types if is_user_class(kind))}
-    framework = {kind for kind in types if _is_of_interest(kind)}
-    roots = [one for one in objects if type(one) in own]
-    roots += [one for one in objects if type(one) is FunctionType and one.__closure__ is not None]
-    numbers: Counter[str] = Counter(objects=len(objects))
+    types = count_types()
+    roots = pick({GeneratorType, *(kind for kind in types if is_user_class(kind))})
+    roots += [one for one in pick({FunctionType}) if one.__closure__ is not None]
+    numbers: Counter[str] = Counter(objects=types.total())
     sizes: Counter[str] = Counter()
-    for one in [one for one in objects if type(one) in framework][-_MOST_DESCRIBED:]:
+    for one in pick({kind for kind in types if _is_of_interest(kind)})[-_MOST_DESCRIBED:]:
         known = describe(one)
         if known is not None:
             numbers[known.kind] += 1
