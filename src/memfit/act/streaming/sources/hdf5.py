@@ -122,9 +122,15 @@ def reading(file: DataFile, what: str) -> Iterator[None]:
 
 
 def _open(path: Path) -> Any:
+    h5py = load("h5py", "HDF5 files", "hdf5")
     # Without a cache: every chunk is read once. Without locks: several processes may train on
     # one file, and some file systems know none.
-    return load("h5py", "HDF5 files", "hdf5").File(path, "r", rdcc_nbytes=0, locking=False)
+    try:
+        return h5py.File(path, "r", rdcc_nbytes=0, locking=False)
+    except OSError as error:
+        if "locking" not in str(error):
+            raise
+        return h5py.File(path, "r", rdcc_nbytes=0)  # the script has it open, with locks
 
 
 def _know(dataset: Any) -> ChunkedArray:
