@@ -7,7 +7,7 @@ from typing import Any
 
 from memfit.errors import DataChangedError, UsageError
 
-_VERSION = 2
+_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
