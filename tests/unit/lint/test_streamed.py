@@ -90,6 +90,7 @@ def test_it_names_the_files_that_the_script_loads(lines, expected):
     "lines",
     [
         f"{SLICES}({{'a': features}})",
+        "tf.data.Dataset.from_tensors((x, y))",
         "model.fit(features, features)",
         "model.fit(np.load('x.txt'), y)",
         # Some of the rows, or rows in other places.
