@@ -4,6 +4,9 @@ import json
 import subprocess
 import sys
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from memfit.record.entries import Hinted
@@ -313,3 +316,27 @@ def test_what_lint_says_of_the_script_is_in_the_recording(memfit):
     (hint,) = recording.of(Hinted)
     assert (hint.code, hint.file, hint.line) == ("MF601", "script.py", 2)
     assert recording.troubles == ()
+
+
+def test_data_in_memory_is_told_with_the_stream_for_its_very_table(memfit):
+    column = np.zeros(8_000_000)
+    table = pa.table(dict.fromkeys(("a", "b", "c", "label"), column))
+    pq.write_table(table, memfit.cwd / "t.parquet", row_group_size=100_000)
+    script = memfit.script(
+        "import keras\n"
+        "import pandas as pd\n"
+        "df = pd.read_parquet('t.parquet')\n"
+        "y = df.pop('label')\n"
+        "model = keras.Sequential([keras.layers.Dense(1)])\n"
+        "model.compile('sgd', 'mse')\n"
+        "model.fit(df.to_numpy(), y, batch_size=400_000, verbose=0)\n"
+    )
+
+    findings = memfit.run(script.name, backend="tensorflow").result["findings"]
+
+    (found,) = [one for one in findings if one["code"] == "data-in-memory"]
+    assert (found["file"], found["line"], found["lint"]) == ("script.py", 7, ["MF104"])
+    assert found["fix"] == (
+        "Stream it from disk: data = memfit.stream('t.parquet', batch_size=400000, shuffle=True, "
+        "label='label', features='matrix'), then model.fit(data, ...)."
+    )

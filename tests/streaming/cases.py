@@ -292,6 +292,23 @@ def write_zarr(folder, shift=0):
     return folder / "data.zarr"
 
 
+def open_hdf5(folder, write=write_hdf5):
+    file = h5py.File(write(folder), "r")
+    return file["x"], file["y"]
+
+
+def open_zarr(folder, shift=0):
+    group = zarr.open(write_zarr(folder, shift))
+    return group["x"], group["y"]
+
+
+def map_npy(folder, shift=0):
+    """As `np.load` maps them: one whole, of the other the rows after those of another array."""
+    x, y = write_npy(folder, shift)
+    np.save(y, np.concatenate([all_labels() + 7, all_labels()]))
+    return np.load(x, mmap_mode="r"), np.load(y, mmap_mode="r")[NUM_ROWS:]
+
+
 def write_images(folder, shift=0):
     for label, features in zip(all_labels(), features_of(all_labels(), shift), strict=True):
         pixels = np.zeros((*PICTURE, 3), np.uint8)
@@ -339,6 +356,12 @@ CASES = {
     "hdf5": Case(write_hdf5),
     "hdf5, compressed": Case(write_hdf5_chunks),
     "zarr": Case(write_zarr),
+    "mapped arrays": Case(map_npy),
+    "hdf5 datasets": Case(open_hdf5, is_on_disk=False),
+    "hdf5 datasets, compressed": Case(
+        partial(open_hdf5, write=write_hdf5_chunks), is_on_disk=False
+    ),
+    "zarr arrays": Case(open_zarr),
     "objects": Case(lambda _: Rows(), is_on_disk=False),
     "objects with many rows": Case(lambda _: ManyRows(), is_on_disk=False),
     "objects with batches": Case(lambda _: Batched(), is_on_disk=False),

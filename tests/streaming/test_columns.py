@@ -186,13 +186,28 @@ def test_a_matrix_of_lists_is_refused(tmp_path):
 
 
 def test_columns_of_any_source_can_be_left_out(tmp_path):
-    np.savez(tmp_path / "d.npz", a=np.arange(9), b=np.zeros(9), c=np.arange(9) % 2)
+    (tmp_path / "d.csv").write_text("a,b,c\n" + "".join(f"{at},0,{at % 2}\n" for at in range(9)))
 
-    source, layout = open_data(tmp_path / "d.npz", label="c", columns=["a"])
+    source, layout = open_data(tmp_path / "d.csv", label="c", columns=["a"])
     x, y = next(Loader(source, layout, Settings(4, 8 * MB, seed=1)).run())
 
     assert [one.name for one in source.schema] == ["a", "c"]
     assert (x % 2).tolist() == y.tolist()
+
+
+def test_arrays_of_an_archive_that_are_left_out_may_be_of_any_length(tmp_path):
+    train, test = np.arange(9), np.arange(5)
+    np.savez(tmp_path / "d.npz", x_train=train, y_train=train % 2, x_test=test, y_test=test % 2)
+
+    source, layout = open_data(tmp_path / "d.npz", label="y_train", columns=["x_train"])
+    held_out, _ = open_data(tmp_path / "d.npz", label="y_test", columns=["x_test"])
+    x, y = next(Loader(source, layout, Settings(9, 8 * MB)).run())
+
+    assert (x.tolist(), y.tolist()) == (train.tolist(), (train % 2).tolist())
+    assert held_out.num_rows == 5
+    assert held_out.fingerprint() != source.fingerprint()
+    with pytest.raises(DataError, match=r"differ in rows: x_train has 9.*columns=\[\.\.\.\]"):
+        open_data(tmp_path / "d.npz")
 
 
 @pytest.mark.parametrize("columns", ["a", [], ["a", "a"], [1]])

@@ -90,7 +90,7 @@ class Order:
         batch_size: Rows of a batch.
         seed: What the order is made from; `None` for the order of the source.
         shard: Which part of the rows is given, of `num_shards`.
-        num_shards: How many parts there are; each row is in one of them, in every epoch.
+        num_shards: How many parts there are; a row is in one of them, in every epoch.
         drops_partial: Whether a last batch with fewer rows is left out.
 
     Example:
@@ -135,8 +135,15 @@ class Order:
         return Epoch(starts, stops, first_pieces, first_rows, key)
 
     def _places(self) -> tuple[int, int]:
-        """The part of all rows, in the order of their blocks, that the shard has."""
+        """The part of all rows, in the order of their blocks, that the shard has.
+
+        All shards have as many batches. Where some would have one more, for a single row, these
+        rows are left out.
+        """
         total = int(self.edges[-1])
+        least = total // self.num_shards
+        if self.drops_partial or least % self.batch_size == 0:
+            total = least * self.num_shards
         first = total * self.shard // self.num_shards
         return first, total * (self.shard + 1) // self.num_shards
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,24 +47,24 @@ def group_edges(arrays: Sequence[ChunkedArray]) -> npt.NDArray[np.int64]:
     """
     num_rows = arrays[0].shape[0]
     # Where they do not agree, the largest are the costliest to read twice.
-    chunk_rows = max(one.chunks[0] for one in arrays if one.chunks is not None)
+    chunk_rows = max((one.chunks[0] for one in arrays if one.chunks is not None), default=1)
     size = chunk_rows * sum(one.row_bytes for one in arrays)
     return equal_edges(num_rows, min(num_rows, chunk_rows * math.ceil(LEAST_GROUP_BYTES / size)))
 
 
-def check_rows(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+def check_rows(where: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raises unless all arrays of a file have the same number of rows, one or more."""
     if not shapes:
-        raise DataError(f"{path} holds no arrays with rows. Expected one or more.")
+        raise DataError(f"{where} holds no arrays with rows. Expected one or more.")
     rows = {name: shape[0] for name, shape in shapes.items()}
     each = ", ".join(f"{name} has {number}" for name, number in rows.items())
     if len(set(rows.values())) > 1:
         raise DataError(
-            f"The arrays in {path} differ in rows: {each}. Expected the same number. Name those "
+            f"The arrays in {where} differ in rows: {each}. Expected the same number. Name those "
             "that belong together with columns=[...]."
         )
     for name, shape in shapes.items():
         if math.prod(shape) == 0:
             raise DataError(
-                f"{name!r} of {path} has no rows: its shape is {shape}. Expected one row or more."
+                f"{name!r} of {where} has no rows: its shape is {shape}. Expected one row or more."
             )

@@ -31,12 +31,16 @@ class Settings:
         budget_bytes: The most memory to use.
         seed: What the order is made from; `None` for the order of the source.
         drop_remainder: Whether a last batch with fewer rows is left out.
+        shard: Which part of the rows is given, of `num_shards`.
+        num_shards: How many parts there are.
     """
 
     batch_size: int
     budget_bytes: int
     seed: int | None = None
     drop_remainder: bool = False
+    shard: int = 0
+    num_shards: int = 1
 
     def __post_init__(self) -> None:
         check_number("batch_size", self.batch_size, 1)
@@ -71,6 +75,11 @@ class Loader:
     def __len__(self) -> int:
         return len(self._batches)
 
+    @property
+    def num_rows(self) -> int:
+        """Rows of an epoch."""
+        return self._batches.order.num_rows
+
     def run(
         self, *, at_a_time: int = 1, ahead: int = 0, count: Callable[[], int] | None = None
     ) -> Generator[tuple[Any, ...], None, None]:
@@ -103,6 +112,7 @@ class Loader:
             seed=self.settings.seed,
             batch_size=self.settings.batch_size,
             drop_remainder=self.settings.drop_remainder,
+            num_shards=self.settings.num_shards,
             block_rows=self.mixing.block_rows,
             window_rows=self.mixing.window_rows,
             num_rows=self.source.num_rows,
@@ -133,6 +143,24 @@ class Loader:
         first, second = (Loader(part, self.layout, settings, self.mapped) for part in parts)
         return first, second
 
+    def shard(self, index: int, count: int) -> "Loader":
+        """Returns a loader of one of `count` equal parts of the rows of every epoch.
+
+        Raises:
+            UsageError: There is no such part, or this is one already.
+        """
+        check_number("count", count, 1)
+        check_number("index", index, 0)
+        if index >= count or count > self.source.num_rows or self.settings.num_shards > 1:
+            raise UsageError(
+                f"Cannot take shard {index} of {count}: this stream has {self.source.num_rows} "
+                f"rows and is shard {self.settings.shard} of {self.settings.num_shards}. Expected "
+                "an index below the count, a row or more for each shard, and a stream that is no "
+                "shard, as in shard(0, 4)."
+            )
+        settings = dataclasses.replace(self.settings, shard=int(index), num_shards=int(count))
+        return Loader(self.source, self.layout, settings, self.mapped)
+
     def __str__(self) -> str:
         settings, mixing, source = self.settings, self.mixing, self.source
         size = row_bytes(source.schema)
@@ -141,10 +169,12 @@ class Loader:
         if settings.seed is not None:
             order = f"shuffled with seed {settings.seed}, deff {mixing.deff:.2f}"
             order += "" if mixing.deff < 1.5 or source.is_shuffled else " (memfit.ingest: 1.00)"
+        of_all = f", shard {settings.shard} of {settings.num_shards}"
         return (
             f"memfit stream: {source.num_rows:,} rows, {format_size(source.num_rows * size)}: "
             f"{describe(source.schema)}\n"
-            f"{len(self):,} batches of {settings.batch_size}, {order}\n"
+            f"{len(self):,} batches of {settings.batch_size}, {order}"
+            f"{of_all if settings.num_shards > 1 else ''}\n"
             f"windows of {mixing.window_rows:,} rows, {format_size(mixing.window_rows * size)}; "
             f"at most {format_size(mixing.planned_bytes)} of {format_size(settings.budget_bytes)}\n"
             f"next: epoch {position.epoch}, batch {position.batch}"
@@ -184,12 +214,14 @@ class Loader:
             mixing.window_rows,
             self.settings.batch_size,
             self.settings.seed,
+            self.settings.shard,
+            self.settings.num_shards,
             drops_partial=self.settings.drop_remainder,
         )
         if order.num_batches == 0:
             raise UsageError(
                 f"No batch is left: drop_remainder=True, batch_size={self.settings.batch_size} and "
-                f"{self.source.num_rows} rows. Make batch_size smaller, or keep the remainder."
+                f"{order.num_rows} rows. Make batch_size smaller, or keep the remainder."
             )
         self._batches = Batches(self.source, order, mixing.held_batches)
 

@@ -20,6 +20,8 @@ class State:
         seed: What the order is made from; `None` for the order of the source.
         batch_size: Rows of a batch.
         drop_remainder: Whether a last batch with fewer rows is left out.
+        num_shards: How many parts the rows are dealt to. Which of them this is does not matter:
+            all stand at the same batch.
         block_rows: Rows of a block; `None` for the groups of the source.
         window_rows: Rows of a window.
         num_rows: Rows of the data.
@@ -32,6 +34,7 @@ class State:
     seed: int | None
     batch_size: int
     drop_remainder: bool
+    num_shards: int
     block_rows: int | None
     window_rows: int
     num_rows: int
@@ -56,7 +59,7 @@ class State:
                 f"{current.fingerprint[:8]}. Some rows would be seen twice and others never: "
                 "stream the data that the state was made with, or begin anew without the state."
             )
-        for name in ("batch_size", "drop_remainder"):
+        for name in ("batch_size", "drop_remainder", "num_shards"):
             before, now = getattr(self, name), getattr(current, name)
             if before != now:
                 raise UsageError(

@@ -158,6 +158,23 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
         first, second = self._loader.split(share)
         return Stream(first), Stream(second)
 
+    def shard(self, index: int, count: int) -> "Stream":
+        """Returns a stream of one of `count` parts of the rows, for one of as many processes.
+
+        Each process makes the stream with the same arguments and takes another part. The parts of
+        an epoch have no row in common, together all rows, and the same number of batches each.
+        Where rows are left over for which some parts would need a batch more, these are left out
+        of the epoch: fewer than `count`. With `shuffle` every epoch deals the rows anew.
+
+        Args:
+            index: Which part, from 0.
+            count: How many parts there are.
+
+        Raises:
+            UsageError: There is no such part, or this is one already.
+        """
+        return Stream(self._loader.shard(index, count))
+
     @property
     def categories(self) -> dict[str, tuple[str, ...]]:
         """What the numbers of categorical columns stand for: 0 is the first, 1 the second."""
@@ -208,7 +225,7 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
     def partial_batch_size(self) -> int | None:
         """Rows of the last batch, if these are fewer."""
         settings = self._loader.settings
-        rest = self._loader.source.num_rows % settings.batch_size
+        rest = self._loader.num_rows % settings.batch_size
         return None if rest == 0 or settings.drop_remainder else rest
 
     def on_epoch_begin(self) -> None:

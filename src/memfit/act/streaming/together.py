@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 
+from memfit.act.streaming.selected import piece_bytes
 from memfit.act.streaming.source import (
     Array,
     Ranges,
@@ -42,9 +43,7 @@ class Together:
         )
         # Those with the largest groups are the costliest to read in other parts than these.
         grouped = [one for one in sources if one.groups is not None]
-        self.groups = (
-            min(grouped, key=lambda one: len(one.groups or ())).groups if grouped else None
-        )
+        self.groups = max(grouped, key=piece_bytes).groups if grouped else None
         self.is_shuffled = all(one.is_shuffled for one in sources)
         self.scratch_bytes = joint_scratch_bytes(sources)
 

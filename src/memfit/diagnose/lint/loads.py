@@ -4,12 +4,12 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import EllipsisType
 
 from memfit.diagnose.lint.constants import argument, text
 from memfit.diagnose.lint.hint import Rule, Seen
 from memfit.diagnose.lint.script import Script, shown
 from memfit.diagnose.lint.streamed import write_stream
+from memfit.diagnose.lint.taken import is_everything
 
 FILE_INTO_DATASET = Rule(
     "MF103",
@@ -141,6 +141,8 @@ def _load_of_call(script: Script, call: ast.Call, steps: int) -> _Load | None:
         is_whole = not _PARTIAL & {keyword.arg for keyword in call.keywords}
         is_own = not call.args or not _is_fetched(script, call.args[0])
         return _Load(call, name in _PANDAS) if is_whole and is_own else None
+    if name in ("numpy.array", "numpy.asarray") and _is_h5_dataset(script, call, steps):
+        return _Load(call, False)
     if name in _PASSING_CALLS:
         parts = call.args if name.endswith("train_test_split") else call.args[:1]
         return _first_load(script, parts, steps - 1)
@@ -150,7 +152,7 @@ def _load_of_call(script: Script, call: ast.Call, steps: int) -> _Load | None:
 
 
 def _load_of_part(script: Script, node: ast.Subscript, steps: int) -> _Load | None:
-    if _is_everything(node.slice):
+    if is_everything(node.slice):
         return _Load(node, False) if _is_h5(script, node.value, steps) else None
     is_name = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
     if not is_name and not isinstance(node.slice, ast.Name | ast.List):
@@ -160,12 +162,10 @@ def _load_of_part(script: Script, node: ast.Subscript, steps: int) -> _Load | No
     return None if load is None or (load.is_table and is_name) else load
 
 
-def _is_everything(index: ast.expr) -> bool:
-    match index:
-        case ast.Slice(lower=None, upper=None, step=None) | ast.Constant(value=EllipsisType()):
-            return True
-        case ast.Tuple(elts=[]):
-            return True
+def _is_h5_dataset(script: Script, call: ast.Call, steps: int) -> bool:
+    match call.args:
+        case [ast.Subscript(slice=name) as dataset] if text(script.names, name) is not None:
+            return _is_h5(script, dataset, steps)
     return False
 
 

@@ -45,11 +45,14 @@ _FILES = {
 }
 _FOLDERS = ("store", "zarr", "images")
 # These read no more than the columns that are asked for.
-_BY_COLUMN = frozenset({"parquet", "arrow", "hdf5", "zarr", "tfrecord", "hugging_face"})
+_BY_COLUMN = frozenset({"npz", "parquet", "arrow", "hdf5", "zarr", "tfrecord", "hugging_face"})
 # These decode pictures.
 _WITH_PICTURES = frozenset({"images", "tar"})
 # An object may be of several kinds: the first that takes it.
-_OBJECTS = ("arrays", "sql", "hugging_face", "tf_data", "indexed", "iterated")
+_OBJECTS = (
+    *("mapped", "hdf5_dataset", "zarr_array", "arrays"),
+    *("sql", "hugging_face", "tf_data", "indexed", "iterated"),
+)
 _GLOB = frozenset("*?[")
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,22 +82,39 @@ def open_file(path: Path, columns: Sequence[str] | None = None) -> Source:
     Raises:
         DataError: It cannot be read, or its datasets differ in rows.
     """
-    file = DataFile(path)
     h5py = load("h5py", "HDF5 files", "hdf5")
-    found: dict[str, Any] = {}
-    with reading(file, "its header"), _open(path) as opened:
+
+    def find(opened: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
 
         def visit(name: str, value: Any) -> None:
             if isinstance(value, h5py.Dataset) and value.shape:
                 found[name] = value
 
         opened.visititems(visit)
-        names = pick(columns, list(found), str(path))
-        arrays = {name: _know(found[name]) for name in names}
-        check_rows(path, {name: one.shape for name, one in arrays.items()})
+        return {name: found[name] for name in pick(columns, list(found), str(path))}
+
+    return open_datasets(path, find)
+
+
+def open_datasets(path: Path, find: Callable[[Any], Mapping[str, Any]]) -> Source:
+    """Returns some datasets of a file, which must have the same number of rows.
+
+    Args:
+        path: The file.
+        find: Returns the datasets by name, out of the open file.
+
+    Raises:
+        DataError: It cannot be read, or its datasets differ in rows.
+    """
+    file = DataFile(path)
+    with reading(file, "its header"), _open(path) as opened:
+        found = find(opened)
+        arrays = {name: _know(one) for name, one in found.items()}
+        check_rows(str(path), {name: one.shape for name, one in arrays.items()})
         for name, one in arrays.items():
             _check_kind(path, name, one.dtype)
-        offsets = {name: _find_offset(found[name]) for name in names}
+        offsets = {name: _find_offset(one) for name, one in found.items()}
     if any(offset is None for offset in offsets.values()):
         return Hdf5Source(file, arrays)
     return Npy(
@@ -122,9 +139,15 @@ def reading(file: DataFile, what: str) -> Iterator[None]:
 
 
 def _open(path: Path) -> Any:
+    h5py = load("h5py", "HDF5 files", "hdf5")
     # Without a cache: every chunk is read once. Without locks: several processes may train on
     # one file, and some file systems know none.
-    return load("h5py", "HDF5 files", "hdf5").File(path, "r", rdcc_nbytes=0, locking=False)
+    try:
+        return h5py.File(path, "r", rdcc_nbytes=0, locking=False)
+    except OSError as error:
+        if "locking" not in str(error):
+            raise
+        return h5py.File(path, "r", rdcc_nbytes=0)  # the script has it open, with locks
 
 
 def _know(dataset: Any) -> ChunkedArray:

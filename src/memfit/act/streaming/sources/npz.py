@@ -2,9 +2,11 @@
 
 import struct
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from memfit.act.streaming.files import DataFile
+from memfit.act.streaming.selected import pick
 from memfit.act.streaming.sources.npy import Npy, Stored, read_header
 from memfit.errors import DataError
 
@@ -12,8 +14,12 @@ _LOCAL_HEADER = struct.Struct("<26xHH")
 _ENDING = ".npy"
 
 
-def open_file(path: Path) -> Npy:
+def open_file(path: Path, columns: Sequence[str] | None = None) -> Npy:
     """Returns the arrays of an archive, which must have the same number of rows.
+
+    Args:
+        path: The archive.
+        columns: The arrays to read; others may be of any kind and length. All of them if `None`.
 
     Raises:
         DataError: It is compressed, damaged, or its arrays differ in rows.
@@ -21,20 +27,25 @@ def open_file(path: Path) -> Npy:
     file = DataFile(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [one for one in archive.infolist() if one.filename.endswith(_ENDING)]
+            members = {
+                one.filename.removesuffix(_ENDING): one
+                for one in archive.infolist()
+                if one.filename.endswith(_ENDING)
+            }
     except (zipfile.BadZipFile, OSError) as error:
         raise DataError(
             f"{path} is not an .npz file that can be read: {error}. Write or copy it again."
         ) from None
     if not members:
         raise DataError(f"{path} holds no arrays. Expected what numpy.savez writes.")
-    found = {one.filename.removesuffix(_ENDING): _find(file, one) for one in members}
+    names = pick(columns, list(members), str(path))
+    found = {name: _find(file, members[name]) for name in names}
     rows = {name: stored.shape[0] for name, stored in found.items()}
     if len(set(rows.values())) > 1:
         each = ", ".join(f"{name} has {number}" for name, number in rows.items())
         raise DataError(
             f"The arrays in {path} differ in rows: {each}. Expected the same number. "
-            "Save those that belong together in a file of their own."
+            "Name those that belong together: columns=[...]."
         )
     return Npy({name: (file, stored) for name, stored in found.items()})
 

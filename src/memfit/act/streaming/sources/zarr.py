@@ -24,18 +24,17 @@ _SAMPLES = 16
 _SAMPLE_BYTES = 4096
 
 
-class ZarrSource(Grouped):
-    """Arrays of a folder.
+class ZarrArrays(Grouped):
+    """Arrays in any store.
 
     Args:
-        folder: Where they are.
+        where: What the store is called.
         arrays: The arrays as Zarr knows them, by name.
     """
 
-    def __init__(self, folder: Path, arrays: Mapping[str, Any]) -> None:
-        self._folder = folder
+    def __init__(self, where: str, arrays: Mapping[str, Any]) -> None:
+        self._where = where
         self._arrays = dict(arrays)
-        self._stamp = _stamp(folder)
         known = {
             name: ChunkedArray(np.dtype(one.dtype), one.shape, one.chunks)
             for name, one in arrays.items()
@@ -46,6 +45,43 @@ class ZarrSource(Grouped):
         groups = group_edges(list(known.values()))
         largest = max(int(groups[1]) * one.row_bytes for one in known.values())
         super().__init__(schema, groups, _DECODING * largest)
+
+    def fingerprint(self) -> str:
+        """Returns a text made of names, types, shapes and some rows."""
+        digest = hashlib.sha256()
+        for name, one in self._arrays.items():
+            digest.update(f"{name} {one.dtype} {one.shape};".encode())
+            for at in spread(self.num_rows, _SAMPLES):
+                digest.update(np.ascontiguousarray(one[at : at + 1]).tobytes())
+        return digest.hexdigest()[:32]
+
+    def check(self) -> None:
+        """What is in a store may change as its owner likes."""
+
+    def close(self) -> None:
+        """Zarr keeps no file open."""
+
+    def decode(self, group: int) -> Iterator[tuple[str, Values]]:
+        """Gives the arrays, a row of chunks at a time."""
+        start, stop = self._edges[group], self._edges[group + 1]
+        for column in self.schema:
+            with _reading(self._where, f"rows {start} to {stop} of {column.name!r}"):
+                values = self._arrays[column.name][start:stop]
+            yield column.name, np.asarray(values, column.dtype)
+
+
+class ZarrFolder(ZarrArrays):
+    """Arrays of a folder, whose files must not change.
+
+    Args:
+        folder: Where they are.
+        arrays: The arrays as Zarr knows them, by name.
+    """
+
+    def __init__(self, folder: Path, arrays: Mapping[str, Any]) -> None:
+        super().__init__(str(folder), arrays)
+        self._folder = folder
+        self._stamp = _stamp(folder)
 
     def fingerprint(self) -> str:
         """Returns a text made of the names and sizes of all files and samples of some."""
@@ -66,24 +102,13 @@ class ZarrSource(Grouped):
                 "make a new stream, and do not write to files that a training reads."
             )
 
-    def close(self) -> None:
-        """Zarr keeps no file open."""
-
-    def decode(self, group: int) -> Iterator[tuple[str, Values]]:
-        """Gives the arrays, a row of chunks at a time."""
-        start, stop = self._edges[group], self._edges[group + 1]
-        for column in self.schema:
-            with _reading(self._folder, f"rows {start} to {stop} of {column.name!r}"):
-                values = self._arrays[column.name][start:stop]
-            yield column.name, np.asarray(values, column.dtype)
-
 
 def accepts(folder: Path) -> bool:
     """Whether this is an array or a group of Zarr's."""
     return any((folder / one).is_file() for one in _MARKS)
 
 
-def open_folder(folder: Path, columns: Sequence[str] | None = None) -> ZarrSource:
+def open_folder(folder: Path, columns: Sequence[str] | None = None) -> ZarrFolder:
     """Returns the arrays of a folder, which must have the same number of rows.
 
     Arrays inside groups are called by their path, as in `"train/x"`; single values are left out.
@@ -92,7 +117,7 @@ def open_folder(folder: Path, columns: Sequence[str] | None = None) -> ZarrSourc
         DataError: It cannot be read, or its arrays differ in rows.
     """
     zarr = load("zarr", "Zarr folders", "zarr")
-    with _reading(folder, "its metadata"):
+    with _reading(str(folder), "its metadata"):
         opened = zarr.open(folder, mode="r")
         if isinstance(opened, zarr.Array):
             found = {NAME: opened} if opened.shape else {}
@@ -103,27 +128,28 @@ def open_folder(folder: Path, columns: Sequence[str] | None = None) -> ZarrSourc
                 if isinstance(one, zarr.Array) and one.shape
             }
     names = pick(columns, sorted(found), str(folder))
-    check_rows(folder, {name: found[name].shape for name in names})
+    check_rows(str(folder), {name: found[name].shape for name in names})
     for name in names:
-        _check_kind(folder, name, found[name].dtype)
-    return ZarrSource(folder, {name: found[name] for name in names})
+        check_kind(str(folder), name, found[name].dtype)
+    return ZarrFolder(folder, {name: found[name] for name in names})
 
 
-def _check_kind(folder: Path, name: str, dtype: Any) -> None:
+def check_kind(where: str, name: str, dtype: Any) -> None:
+    """Raises if an array holds what cannot be streamed."""
     if not isinstance(dtype, np.dtype) or dtype.kind in "OTV":
         raise DataError(
-            f"Array {name!r} of {folder} holds {dtype}, which cannot be streamed. Write numbers, "
+            f"Array {name!r} of {where} holds {dtype}, which cannot be streamed. Write numbers, "
             "or text of fixed length, or leave it out with columns=[...]."
         )
 
 
 @contextlib.contextmanager
-def _reading(folder: Path, what: str) -> Iterator[None]:
+def _reading(where: str, what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         raise DataError(
-            f"{folder} is not a Zarr folder that can be read: {what} is damaged or cut ({error}). "
+            f"{where} is not Zarr data that can be read: {what} is damaged or cut ({error}). "
             "Write or copy it again."
         ) from None
 
