@@ -89,7 +89,7 @@ sys.exit(main(["ingest", "x.npy", "cache"]))
 """
 
 
-def test_an_interrupted_ingest_leaves_nothing(memfit, folder):
+def test_an_interrupted_ingest_can_be_gone_on_with(memfit, folder):
     with subprocess.Popen(
         [memfit.command[0], "-c", SLOW],
         cwd=folder,
@@ -103,8 +103,12 @@ def test_an_interrupted_ingest_leaves_nothing(memfit, folder):
         told = process.stderr.read()
 
     assert process.returncode == 130
-    assert told == "memfit: stopped; cache was not written.\n"
-    assert sorted(one.name for one in folder.iterdir()) == ["w.npy", "x.npy", "y.npy"]
+    assert told == (
+        "memfit: stopped. The same command goes on from here; to give it up, remove "
+        f"{folder}/.cache.unfinished.\n"
+    )
+    assert memfit("ingest", "x.npy", "cache").returncode == 0
+    assert sorted(one.name for one in folder.iterdir()) == ["cache", "w.npy", "x.npy", "y.npy"]
 
 
 def test_info_says_what_is_in_it_and_what_budgets_make_of_it(memfit, folder):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
+from memfit.act.streaming.locking import lock
 from memfit.act.streaming.ragged import Ragged
 from memfit.act.streaming.source import Source, Values
 from memfit.act.streaming.spool import find_cache, find_folder, spool
@@ -43,8 +44,8 @@ def spool_once(
     key = f"once {uuid.uuid4()}"
     source = spool(_limited(batches, name), key, total=total, name=name)
     folder = find_folder(key)
-    lock = _lock(folder / _IN_USE)
-    weakref.finalize(source, _remove, folder, lock, os.getpid())
+    in_use = lock(folder / _IN_USE)
+    weakref.finalize(source, _remove, folder, in_use, os.getpid())
     return source
 
 
@@ -68,24 +69,9 @@ def _limited(batches: Iterator[Mapping[str, Values]], name: str) -> Iterator[Map
         yield batch
 
 
-def _lock(path: Path) -> IO[bytes]:
-    """A file that is locked until it is closed, which the end of a process does, too."""
-    file = path.open("wb")
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # Windows: an open file cannot be removed anyway
-        return file
-    except OSError:
-        file.close()
-        raise
-    return file
-
-
-def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:
+def _remove(folder: Path, in_use: IO[bytes], owner: int) -> None:
     if os.getpid() == owner:  # a forked child has the object, too
-        lock.close()
+        in_use.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -94,5 +80,5 @@ def _remove_left_over() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     for path in find_cache().glob(f"*/{_IN_USE}"):
         with contextlib.suppress(OSError):  # in use, or removed by another process meanwhile
-            _lock(path).close()
+            lock(path).close()
             shutil.rmtree(path.parent)

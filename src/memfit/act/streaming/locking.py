@@ -1,0 +1,36 @@
+"""Files that say who uses a folder: locked as long as a process has them open."""
+
+import errno
+import importlib.util
+from pathlib import Path
+from typing import IO
+
+# Windows has others, and does not remove a file that is open anyway.
+HAS_LOCKS = importlib.util.find_spec("fcntl") is not None
+# Some file systems of networks know no locks.
+_NO_LOCKS = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
+
+
+def lock(path: Path, *, is_shared: bool = False) -> IO[bytes]:
+    """Returns a file that is locked until it is closed, which the end of a process does, too.
+
+    Args:
+        path: The file; it is made if it is not there.
+        is_shared: Whether others may lock it in this way at the same time.
+
+    Raises:
+        BlockingIOError: Somebody else has locked it.
+    """
+    file = path.open("ab")
+    if not HAS_LOCKS:
+        return file
+    import fcntl
+
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return file
+        file.close()
+        raise
+    return file
