@@ -11,12 +11,13 @@ HAS_LOCKS = importlib.util.find_spec("fcntl") is not None
 _NO_LOCKS = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
 
 
-def lock(path: Path, *, is_shared: bool = False) -> IO[bytes]:
+def lock(path: Path, *, is_shared: bool = False, waits: bool = False) -> IO[bytes]:
     """Returns a file that is locked until it is closed, which the end of a process does, too.
 
     Args:
         path: The file; it is made if it is not there.
         is_shared: Whether others may lock it in this way at the same time.
+        waits: Whether to wait until nobody else has it.
 
     Raises:
         BlockingIOError: Somebody else has locked it.
@@ -26,8 +27,9 @@ def lock(path: Path, *, is_shared: bool = False) -> IO[bytes]:
         return file
     import fcntl
 
+    kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(file, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        fcntl.flock(file, kind if waits else kind | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in _NO_LOCKS:
             return file

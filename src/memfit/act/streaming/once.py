@@ -13,16 +13,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
+from memfit.act.streaming.cache import ONCE, find_cache
 from memfit.act.streaming.locking import lock
 from memfit.act.streaming.ragged import Ragged
 from memfit.act.streaming.source import Source, Values
-from memfit.act.streaming.spool import find_cache, find_folder, spool
+from memfit.act.streaming.spool import find_folder, spool
 from memfit.act.streaming.writing import find_abandoned
 from memfit.errors import DataError
 from memfit.units import format_size
 
-# Held locked by the process that uses the folder.
-_IN_USE = "in-use"
 # An endless generator must not fill the disk.
 _MOST_SHARE = 0.5
 
@@ -44,7 +43,7 @@ def spool_once(
     key = f"once {uuid.uuid4()}"
     source = spool(_limited(batches, name), key, total=total, name=name)
     folder = find_folder(key)
-    in_use = lock(folder / _IN_USE)
+    in_use = lock(folder / ONCE)
     weakref.finalize(source, _remove, folder, in_use, os.getpid())
     return source
 
@@ -78,7 +77,7 @@ def _remove(folder: Path, in_use: IO[bytes], owner: int) -> None:
 def _remove_left_over() -> None:
     for folder in find_abandoned(find_cache()):
         shutil.rmtree(folder, ignore_errors=True)
-    for path in find_cache().glob(f"*/{_IN_USE}"):
+    for path in find_cache().glob(f"*/{ONCE}"):
         with contextlib.suppress(OSError):  # in use, or removed by another process meanwhile
             lock(path).close()
             shutil.rmtree(path.parent)

@@ -21,9 +21,7 @@ _TRIES = 5
 _RETRY_S = 0.05
 
 
-def check_room(
-    needed_bytes: float, folder: Path, advice: str = "Give a folder on a larger disk"
-) -> None:
+def check_room(needed_bytes: float, folder: Path) -> None:
     """Raises `DataError` if the disk has no room for so many bytes in a folder to be made."""
     needed_bytes *= _SPARE_SHARE
     parent = next(one for one in folder.absolute().parents if one.exists())
@@ -31,7 +29,7 @@ def check_room(
     if needed_bytes > free_bytes:
         raise DataError(
             f"The disk is too small: the rows need {format_size(needed_bytes)}, and "
-            f"{format_size(free_bytes)} are free in {parent}. {advice}."
+            f"{format_size(free_bytes)} are free in {parent}. Give a folder on a larger disk."
         )
 
 
@@ -111,8 +109,9 @@ def find_abandoned(parent: Path) -> Iterator[Path]:
     import psutil
 
     for path in parent.glob(f".*.unfinished/{OWNER}"):
-        with contextlib.suppress(OSError, ValueError):
-            if not psutil.pid_exists(int(path.read_text())):
+        with contextlib.suppress(OSError, ValueError):  # locked: it is there
+            lock(path).close()
+            if HAS_LOCKS or not psutil.pid_exists(int(path.read_text())):
                 yield path.parent
 
 
