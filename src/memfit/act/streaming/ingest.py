@@ -25,6 +25,8 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
     label: str | None = None,
     columns: Sequence[str] | None = None,
     features: str = "columns",
+    image_size: tuple[int, int] | None = None,
+    filesystem: Any = None,
 ) -> Path:
     """Writes data into a folder, its rows in a random order; every order is as likely.
 
@@ -42,6 +44,8 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
         label: The column that `features="matrix"` leaves by itself; give it to `stream`, too.
         columns: The columns to write, as for `memfit.stream`.
         features: `"matrix"` writes columns of single numbers as one, which is read much faster.
+        image_size: Height and width that pictures are resized to, as for `memfit.stream`.
+        filesystem: The `pyarrow.fs.FileSystem` that paths of the source are in, the same.
 
     Returns:
         The folder.
@@ -64,7 +68,7 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
         raise UsageError(
             f"{folder} is there already. Give another folder, or remove it to ingest anew."
         )
-    opened, _ = open_data(source, label, columns, features)
+    opened, _ = open_data(source, label, columns, features, image_size, filesystem)
     budget_bytes = parse_size(budget)
     scattering = plan_scattering(opened, budget_bytes, seed)
     needed_bytes = opened.num_rows * row_bytes(opened.schema)

@@ -24,6 +24,7 @@ from memfit.act.streaming.cache_use import begin_use
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.growing_file import GrowingFile
 from memfit.act.streaming.ragged import Ragged
+from memfit.act.streaming.remote import RemoteFile
 from memfit.act.streaming.showing import showing
 from memfit.act.streaming.source import Array, Column, Ranges, Source, Values
 from memfit.act.streaming.sources.store import Checksum, Manifest, Store, file_names
@@ -133,7 +134,7 @@ def find_folder(key: str) -> Path:
     return find_cache() / hashlib.sha256(f"{_VERSION} {key}".encode()).hexdigest()[:32]
 
 
-def make_key(files: Sequence[DataFile], *settings: object) -> str:
+def make_key(files: Sequence[DataFile | RemoteFile], *settings: object) -> str:
     """Returns a key for files, and for whatever decides how they are read.
 
     A file that was written again has another key even if all that was sampled of it is the same.

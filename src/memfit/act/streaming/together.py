@@ -41,10 +41,8 @@ class Together:
             for one in part.schema
         )
         # Those with the largest groups are the costliest to read in other parts than these.
-        grouped = [one for one in sources if one.groups is not None]
-        self.groups = (
-            min(grouped, key=lambda one: len(one.groups or ())).groups if grouped else None
-        )
+        groups = [one.groups for one in sources if one.groups is not None]
+        self.groups = min(groups, key=len, default=None)
         self.is_shuffled = all(one.is_shuffled for one in sources)
         self.scratch_bytes = joint_scratch_bytes(sources)
 
