@@ -8,9 +8,11 @@ import contextlib
 import os
 import threading
 import uuid
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from memfit.act.streaming.locking import HAS_LOCKS, lock
 
@@ -67,6 +69,7 @@ class _Use:
     def __init__(self, path: Path) -> None:
         self._file = lock(path)
         self._numbers: Counter[str] = Counter()
+        weakref.finalize(self, _end, self._file, path, os.getpid())
 
     def count(self, name: str, change: int) -> None:
         """Counts a stream that begins or ends to use a folder."""
@@ -75,6 +78,13 @@ class _Use:
         if 0 in (before, before + change):
             self._file.write(f"{'+' if change > 0 else '-'}{name}\n".encode())
             self._file.flush()
+
+
+def _end(file: IO[bytes], path: Path, owner: int) -> None:
+    """Called when the process ends by itself."""
+    file.close()
+    if os.getpid() == owner:
+        path.unlink(missing_ok=True)
 
 
 def _book(cache: Path) -> Path:
