@@ -28,12 +28,18 @@ def run(args: argparse.Namespace) -> int:
     from memfit.act.streaming.layout import open_data
     from memfit.act.streaming.source import row_bytes
     from memfit.act.streaming.writing import find_unfinished
-    from memfit.cli.given_data import read_source
+    from memfit.cli.given_data import read_options, read_source
     from memfit.units import format_duration, format_size
 
     began_s = time.monotonic()
     try:
-        folder = ingest(read_source(args), args.folder, budget=args.budget, seed=args.seed)
+        folder = ingest(
+            read_source(args),
+            args.folder,
+            budget=args.budget,
+            seed=args.seed,
+            **read_options(args),
+        )
     except KeyboardInterrupt:
         sys.stderr.write(
             "memfit: stopped. The same command goes on from here; to give it up, remove "
