@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from memfit.act.streaming.locking import HAS_LOCKS, lock
+from memfit.act.streaming.locking import HAS_LOCKS, lock, locked
 
 _GATE = "gate"
 _uses: dict[tuple[int, Path], "_Use"] = {}
@@ -50,7 +50,7 @@ def begin_use(folder: Path) -> Callable[[], None]:
 def hold_gate(cache: Path) -> Iterator[None]:
     """While it is held, no other process begins to use a folder, or removes one."""
     _book(cache).mkdir(parents=True, exist_ok=True)
-    with lock(_book(cache) / _GATE, waits=True):
+    with locked(_book(cache) / _GATE, waits=True):
         yield
 
 
@@ -115,7 +115,7 @@ def _is_alive(path: Path) -> bool:
 
         return psutil.pid_exists(int(path.name.partition("-")[0]))
     try:
-        lock(path).close()
+        with locked(path):
+            return False
     except BlockingIOError:
         return True
-    return False

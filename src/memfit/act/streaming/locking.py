@@ -1,7 +1,9 @@
 """Files that say who uses a folder: locked as long as a process has them open."""
 
+import contextlib
 import errno
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -36,3 +38,23 @@ def lock(path: Path, *, is_shared: bool = False, waits: bool = False) -> IO[byte
         file.close()
         raise
     return file
+
+
+def unlock(file: IO[bytes]) -> None:
+    """Ends a lock, also if a child that was forked meanwhile has the file open, too."""
+    if HAS_LOCKS:
+        import fcntl
+
+        with contextlib.suppress(OSError):  # it knows no locks
+            fcntl.flock(file, fcntl.LOCK_UN)
+    file.close()
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, is_shared: bool = False, waits: bool = False) -> Iterator[None]:
+    """A file that is locked for a moment; see `lock`."""
+    file = lock(path, is_shared=is_shared, waits=waits)
+    try:
+        yield
+    finally:
+        unlock(file)

@@ -17,7 +17,7 @@ from memfit.act.streaming.scattered import Scattered
 from memfit.act.streaming.scattering import Scattering, count_each, count_rows, count_steps
 from memfit.act.streaming.source import row_bytes
 from memfit.act.streaming.sources.store import Checksum, Manifest, check_part
-from memfit.act.streaming.writing import OWNER, say
+from memfit.act.streaming.writing import clear, say
 from memfit.errors import DataError
 
 JOURNAL = "progress.jsonl"
@@ -48,7 +48,7 @@ def scatter(
             f"what an earlier try left in {folder} is of other data, or of another seed, budget or "
             "choice of columns: removed, and begun anew"
         )
-    _clear(folder)
+    clear(folder)
     journal.write(key=key)
     return _run(scattering, folder, journal, Progress(key), tell)
 
@@ -189,9 +189,3 @@ class _Passes:
     def _sync(self) -> None:
         for file in self.files:
             file.sync()
-
-
-def _clear(folder: Path) -> None:
-    for path in folder.iterdir():
-        if path.name != OWNER:
-            path.unlink()

@@ -54,22 +54,23 @@ class RemotePath:
         Raises:
             DataError: It does not answer.
         """
+        return self._ask(self.path)
+
+    def list_files(self, *, is_deep: bool = False) -> list["RemotePath"]:
+        """Returns the files below it, by their names."""
+        selector = load("pyarrow.fs", "Paths of this kind", "parquet").FileSelector
+        below = self._ask(selector(self.path, recursive=is_deep, allow_not_found=True))
+        found = sorted(one.path for one in below if one.type.name == "File")
+        return [replace(self, path=one) for one in found]
+
+    def _ask(self, what: Any) -> Any:
         try:
-            return self.filesystem.get_file_info(self.path)
+            return self.filesystem.get_file_info(what)
         except OSError as error:
             raise DataError(
                 f"Cannot look at {self}: {error}. Check that the file system can be reached, and "
                 "that you may read it."
             ) from None
-
-    def list_files(self, *, is_deep: bool = False) -> list["RemotePath"]:
-        """Returns the files below it, by their names."""
-        selector = load("pyarrow.fs", "Paths of this kind", "parquet").FileSelector
-        below = self.filesystem.get_file_info(
-            selector(self.path, recursive=is_deep, allow_not_found=True)
-        )
-        found = sorted(one.path for one in below if one.type.name == "File")
-        return [replace(self, path=one) for one in found]
 
 
 class RemoteFile:

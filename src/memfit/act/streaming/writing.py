@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from memfit.act.streaming.locking import HAS_LOCKS, lock
+from memfit.act.streaming.locking import HAS_LOCKS, lock, locked, unlock
 from memfit.errors import DataError, UsageError
 from memfit.units import format_size
 
@@ -47,21 +47,28 @@ def unfinished(folder: Path, *, keeps: bool = False) -> Iterator[Path]:
     """
     beside = find_unfinished(folder)
     beside.parent.mkdir(parents=True, exist_ok=True)
-    with _claim(beside):
+    owner = _claim(beside)
+    try:
         if not keeps:
-            for path in beside.iterdir():
-                if path.name != OWNER:
-                    path.unlink()
-        try:
-            (beside / OWNER).write_text(str(os.getpid()))
-            yield beside
-            (beside / OWNER).unlink()
-            beside.rename(folder)
-            _sync(folder.absolute().parent)
-        except BaseException as error:
-            if not keeps or isinstance(error, Exception):
-                shutil.rmtree(beside, ignore_errors=True)
-            raise
+            clear(beside)
+        (beside / OWNER).write_text(str(os.getpid()))
+        yield beside
+        (beside / OWNER).unlink()
+        beside.rename(folder)
+        _sync(folder.absolute().parent)
+    except BaseException as error:
+        if not keeps or isinstance(error, Exception):
+            shutil.rmtree(beside, ignore_errors=True)
+        raise
+    finally:
+        unlock(owner)
+
+
+def clear(beside: Path) -> None:
+    """Removes what is in an unfinished folder."""
+    for path in beside.iterdir():
+        if path.name != OWNER:
+            path.unlink()
 
 
 def find_writer(folder: Path) -> int | None:
@@ -74,8 +81,8 @@ def find_writer(folder: Path) -> int | None:
         if owner == os.getpid() or not psutil.pid_exists(owner):
             return None
         if HAS_LOCKS:  # or another process has its number by now
-            lock(path, is_shared=True).close()
-            return None
+            with locked(path, is_shared=True):
+                return None
     except BlockingIOError:
         return owner
     except (OSError, ValueError):  # it was killed before it could say who it is
@@ -110,7 +117,8 @@ def find_abandoned(parent: Path) -> Iterator[Path]:
 
     for path in parent.glob(f".*.unfinished/{OWNER}"):
         with contextlib.suppress(OSError, ValueError):  # locked: it is there
-            lock(path).close()
+            with locked(path):
+                pass
             if HAS_LOCKS or not psutil.pid_exists(int(path.read_text())):
                 yield path.parent
 
