@@ -7,7 +7,13 @@ import subprocess
 import time
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from PIL import Image
+
+from memfit.act.streaming.layout import open_data
+from memfit.act.streaming.loader import Loader, Settings
 
 NUM_ROWS = 20_000
 
@@ -44,6 +50,39 @@ def test_several_files_are_ingested_one_after_another(memfit, folder):
     assert info["num_rows"] == 3 * NUM_ROWS
 
 
+def test_columns_of_a_table_are_chosen_and_put_side_by_side(memfit):
+    columns = {
+        name: np.arange(500.0) + at for at, name in enumerate(("age", "fare", "zip", "price"))
+    }
+    pq.write_table(pa.table(columns), memfit.cwd / "rides.parquet")
+    how = ("--label", "price", "--columns", "age,fare", "--features", "matrix")
+
+    info = json.loads(memfit("data", "info", "rides.parquet", *how, "--json").stdout)
+    done = memfit("ingest", "rides.parquet", "cache", *how)
+    checked = memfit("data", "check", "cache", "--label", "price")
+
+    assert (done.returncode, checked.returncode) == (0, 0)
+    assert info["parts"] == ["x", "price"]
+    opened = open_data(memfit.cwd / "cache", "price")
+    ((x, y),) = Loader(*opened, Settings(500, 8_000_000)).run()
+    assert x.shape == (500, 2)
+    assert np.array_equal(x[:, 0], y - 3)
+
+
+def test_pictures_keep_their_classes_through_ingest(memfit):
+    for name in ("cat", "dog"):
+        (memfit.cwd / "photos" / name).mkdir(parents=True)
+        Image.new("RGB", (20, 10)).save(memfit.cwd / "photos" / name / "a.png")
+
+    cache = {"XDG_CACHE_HOME": str(memfit.cwd)}
+    done = memfit("ingest", "photos", "cache", "--image-size", "4x6", env=cache)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    source, _ = open_data(memfit.cwd / "cache")
+    assert [one.shape for one in source.schema] == [(4, 6, 3), ()]
+    assert source.schema[1].categories == ("cat", "dog")
+
+
 def test_a_folder_that_is_there_is_wrong_use(memfit, folder):
     (folder / "cache").mkdir()
 
@@ -62,6 +101,8 @@ def test_a_folder_that_is_there_is_wrong_use(memfit, folder):
         (["ingest", "x.npy", "cache", "--budget", "much"], "Cannot read a memory size."),
         (["ingest", "x.npy", "cache", "--seed", "-1"], "seed must be a whole number, 0 or more."),
         (["data", "info", "x.npy", "--weights", "w.npy"], "Weights need labels."),
+        (["data", "info", "x.npy", "--image-size", "64"], "Cannot read the size of pictures."),
+        (["ingest", "x.npy", "cache", "--columns", "a"], "There is no column 'a' in this data."),
         (["data", "info", "x.npy", "--batch-size", "0"], "batch_size must be a whole number, 1"),
         (["data", "bench", "x.npy", "--budget", "1MB"], "The budget is too small for this data."),
         (["data", "check", "notes.txt"], "Cannot tell what kind of data notes.txt is."),
@@ -89,7 +130,7 @@ sys.exit(main(["ingest", "x.npy", "cache"]))
 """
 
 
-def test_an_interrupted_ingest_leaves_nothing(memfit, folder):
+def test_an_interrupted_ingest_can_be_gone_on_with(memfit, folder):
     with subprocess.Popen(
         [memfit.command[0], "-c", SLOW],
         cwd=folder,
@@ -103,8 +144,12 @@ def test_an_interrupted_ingest_leaves_nothing(memfit, folder):
         told = process.stderr.read()
 
     assert process.returncode == 130
-    assert told == "memfit: stopped; cache was not written.\n"
-    assert sorted(one.name for one in folder.iterdir()) == ["w.npy", "x.npy", "y.npy"]
+    assert told == (
+        "memfit: stopped. The same command goes on from here; to give it up, remove "
+        f"{folder}/.cache.unfinished.\n"
+    )
+    assert memfit("ingest", "x.npy", "cache").returncode == 0
+    assert sorted(one.name for one in folder.iterdir()) == ["cache", "w.npy", "x.npy", "y.npy"]
 
 
 def test_info_says_what_is_in_it_and_what_budgets_make_of_it(memfit, folder):

@@ -22,11 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zarr
 from PIL import Image
-from pyarrow import feather
+from pyarrow import feather, fs
 
 from memfit.act.streaming.batched import batches
 from memfit.act.streaming.ingest import ingest
-from memfit.act.streaming.layout import Layout
+from memfit.act.streaming.layout import Layout, open_data
 from memfit.act.streaming.query import sql
 from memfit.act.streaming.source import Column
 from memfit.act.streaming.sources import open_source
@@ -166,6 +166,26 @@ class Packed:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """Data in a file system that only pyarrow knows.
+
+    Attributes:
+        path: A path in it, or a glob.
+        folder: What it shows.
+    """
+
+    path: str
+    folder: Any
+
+    def open(self):
+        return open_data(self.path, filesystem=self.filesystem)
+
+    @property
+    def filesystem(self):
+        return fs.SubTreeFileSystem(str(self.folder), fs.LocalFileSystem())
+
+
+@dataclass(frozen=True)
 class Drawn:
     """Pictures whose colours are the bytes of the features; each row is a class of its own.
 
@@ -274,6 +294,11 @@ def write_feather(folder, shift=0):
     return folder / "data.feather"
 
 
+def write_elsewhere(folder, shift=0, write=write_parquet, path="data.parquet"):
+    write(folder, shift)
+    return Elsewhere(path, folder)
+
+
 def write_hdf5(folder, shift=0, **options):
     with h5py.File(folder / "data.h5", "w") as file:
         file.create_dataset("x", data=features_of(all_labels(), shift), **options)
@@ -353,6 +378,10 @@ CASES = {
     "parquet files": Case(write_parquet_files),
     "arrow": Case(write_arrow),
     "feather, compressed": Case(write_feather),
+    "parquet elsewhere": Case(
+        partial(write_elsewhere, write=write_parquet_files, path="part-*.parquet")
+    ),
+    "arrow elsewhere": Case(partial(write_elsewhere, write=write_arrow, path="data.arrow")),
     "hdf5": Case(write_hdf5),
     "hdf5, compressed": Case(write_hdf5_chunks),
     "zarr": Case(write_zarr),

@@ -11,7 +11,7 @@ from memfit.act.streaming.layout import Layout, open_data
 from memfit.act.streaming.loader import Loader, Settings
 from memfit.act.streaming.source import allocate, read_into
 from memfit.errors import DataChangedError
-from streaming.cases import CASES, NUM_ROWS, WIDTH, Drawn, Grouped, Wide, features_of
+from streaming.cases import CASES, NUM_ROWS, WIDTH, Drawn, Elsewhere, Grouped, Wide, features_of
 
 BATCH = 32
 # Small enough for many windows.
@@ -28,7 +28,7 @@ def case(request, tmp_path_factory):
 def opened(value):
     if isinstance(value, Grouped):
         return value, Layout(("x", "y"))
-    if isinstance(value, Wide | Drawn):
+    if isinstance(value, Wide | Drawn | Elsewhere):
         return value.open()
     return open_data(value)
 

@@ -2,24 +2,28 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from conftest import SCRIPTS
 from memfit.act.streaming.ingest import ingest
 from memfit.act.streaming.layout import lay_out, open_data
 from memfit.act.streaming.loader import Loader, Settings
+from memfit.act.streaming.passes import scatter
 from memfit.act.streaming.ragged import Ragged
-from memfit.act.streaming.scattering import plan_scattering, scatter
+from memfit.act.streaming.scattering import plan_scattering
 from memfit.act.streaming.source import Column
 from memfit.act.streaming.sources.store import Store, verify
 from memfit.errors import BudgetError, DataError, UsageError
+from scripts.killed_ingest import generate
 from streaming.cases import Grouped
 
 MB = 1_000_000
+KILLED = SCRIPTS / "killed_ingest.py"
 
 
 class Sentences:
@@ -182,28 +186,98 @@ def test_a_disk_that_is_too_small_is_named_before_anything_is_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-KILLED = """
+def kill(source, folder, *writes, tries=1):
+    """Runs processes that are killed in the middle of these writes; returns what they told."""
+    done = subprocess.run(
+        [sys.executable, KILLED, source, folder, str(tries), *map(str, writes)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def contents(folder):
+    return {one.name: one.read_bytes() for one in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("source", "big"),
+    [("data.npz", [200] * 8 + [140]), ("500", [200, 200, 106])],
+    ids=["arrays", "sequences"],
+)
+def test_killed_at_any_moment_the_next_try_goes_on_and_ends_the_same(
+    source, big, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    np.savez("data.npz", x=np.arange(10_000.0).reshape(1000, 10), y=np.arange(1000))
+    value = source if source.endswith("npz") else lambda: generate(int(source))
+    whole = ingest(value, tmp_path / "whole", budget="10kB", seed=3)
+
+    told = kill(source, "cache", 1, 9, *big, 4, tries=50)
+
+    done = [int(one) for one in re.findall(r"an earlier try was ended, (\d+)% done", told)]
+    assert done == sorted(done)
+    assert len([one for one in done if one < 50]) > 1
+    assert len([one for one in done if one > 50]) > 5
+    assert "begun anew" not in told
+    assert contents(tmp_path / "cache") == contents(whole)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["cache", "data.npz", "whole"]
+
+
+@pytest.mark.parametrize("writes", [600, 1465], ids=["first pass", "second pass"])
+def test_what_was_damaged_after_a_kill_is_begun_anew(writes, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    np.savez("data.npz", x=np.arange(10_000.0).reshape(1000, 10), y=np.arange(1000))
+    kill("data.npz", "cache", writes)
+    path = tmp_path / ".cache.unfinished" / "000-x.npy"
+    data = np.frombuffer(path.read_bytes(), np.uint8).copy()
+    data[np.flatnonzero(data)[-1]] ^= 1
+    path.write_bytes(data)
+
+    ingest("data.npz", "cache", budget="10kB", seed=3)
+
+    assert "unfinished is damaged: removed, and begun anew" in capfd.readouterr().err
+    verify(tmp_path / "cache")
+    assert sorted(Store(tmp_path / "cache").read(0, 1000)["y"]) == list(range(1000))
+
+
+@pytest.mark.parametrize("change", ["seed", "budget", "data"])
+def test_what_does_not_belong_to_this_call_is_begun_anew(change, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    np.savez("data.npz", x=np.arange(10_000.0).reshape(1000, 10), y=np.arange(1000))
+    kill("data.npz", "cache", 600)
+    if change == "data":
+        np.savez("data.npz", x=np.zeros((1000, 10)), y=np.arange(1000))
+    how = {
+        "budget": "10kB",
+        "seed": 3,
+        **{"seed": {"seed": 4}, "budget": {"budget": "20kB"}}.get(change, {}),
+    }
+
+    ingest("data.npz", "cache", **how)
+
+    assert "is of other data, or of another seed, budget" in capfd.readouterr().err
+    assert contents(tmp_path / "cache") == contents(ingest("data.npz", "whole", **how))
+
+
+WRITING = """
 import sys, time, numpy as np
 from memfit.act.streaming import ingest as module
-scatter = module.scatter
-def slow(*args):
-    manifest = scatter(*args)
-    print("written", flush=True)
+def wait(*args):
+    print("begun", flush=True)
     time.sleep(60)
-module.scatter = slow
+module.scatter = wait
 module.ingest(np.arange(1000), sys.argv[1])
 """
 
 
-def test_after_a_kill_it_begins_anew_and_nothing_is_left(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path / "cache")],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        assert process.stdout.readline() == "written\n"
+def test_what_another_process_writes_is_left_to_it_until_it_is_gone(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITING, str(tmp_path / "cache")], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "begun\n"
         with pytest.raises(UsageError, match=f"Process {process.pid} is writing"):
             ingest_numbers(1000, tmp_path / "cache")
         process.kill()

@@ -14,10 +14,10 @@ import pytest
 
 from memfit.act.streaming import once
 from memfit.act.streaming.batched import batches
+from memfit.act.streaming.cache import find_cache
 from memfit.act.streaming.ingest import ingest
 from memfit.act.streaming.layout import open_data
 from memfit.act.streaming.ragged import Ragged
-from memfit.act.streaming.spool import find_cache
 from memfit.errors import DataError, UsageError
 
 

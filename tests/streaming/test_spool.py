@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from memfit.act.streaming import writing
+from memfit.act.streaming.cache import find_cache
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.ragged import Ragged
 from memfit.act.streaming.sources.store import verify
-from memfit.act.streaming.spool import find_cache, make_key, spool
+from memfit.act.streaming.spool import make_key, spool
 from memfit.errors import DataChangedError, DataError
 
 
@@ -134,14 +135,14 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(streams, monkeypatch):
         writing.shutil, "disk_usage", lambda _: usage._replace(free=max(next(free), 0))
     )
 
-    with pytest.raises(DataError, match=r"disk is too small.* Set XDG_CACHE_HOME to"):
+    with pytest.raises(DataError, match=r"cache is too small.* Set XDG_CACHE_HOME to"):
         spool(batches(5, 5, 5), "a")
 
     assert list(streams.iterdir()) == []
 
 
 def test_too_many_rows_for_the_disk_are_refused_at_the_first(streams):
-    with pytest.raises(DataError, match=r"rows need .* TB"):
+    with pytest.raises(DataError, match=r"data: \d+ TB are needed"):
         spool(itertools.chain(batches(5), never()), "a", total=10**14)
 
     assert list(streams.iterdir()) == []

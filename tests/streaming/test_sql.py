@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memfit.act.streaming.cache import find_cache
 from memfit.act.streaming.layout import open_data
 from memfit.act.streaming.loader import Loader, Settings
 from memfit.act.streaming.query import sql
 from memfit.act.streaming.ragged import Ragged
 from memfit.act.streaming.sources import sql as module
-from memfit.act.streaming.spool import find_cache
 from memfit.errors import DataError, UsageError
 
 NUM_ROWS = 30_000

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from memfit.act.streaming.cache import find_cache
 from memfit.act.streaming.sources import open_source
 from memfit.errors import DataError
 from streaming.cases import add_member
@@ -77,7 +78,7 @@ def test_names_that_lead_away_are_refused_and_nothing_is_written(tmp_path, name)
         open_source(path)
 
     assert f"[{name}]" in str(caught.value)
-    assert [one.name for one in tmp_path.rglob("*") if one.is_file()] == ["data.tar"]
+    assert list(find_cache().iterdir()) == list(tmp_path.rglob("*.cls")) == []
 
 
 def test_links_are_refused(tmp_path):

@@ -30,14 +30,14 @@ def run(args: argparse.Namespace) -> int:
     from memfit.act.streaming.layout import open_data
     from memfit.act.streaming.loader import Settings
     from memfit.act.streaming.timing import time_stream
-    from memfit.cli.given_data import read_source
+    from memfit.cli.given_data import read_options, read_source
     from memfit.report.data import render_data_json, render_timing
     from memfit.units import parse_size
 
     settings = Settings(args.batch_size, parse_size(args.budget), seed=0)
-    value = read_source(args)
+    value, options = read_source(args), read_options(args)
     with Console(stderr=True).status("Streaming"):
-        timing = time_stream(lambda: open_data(value), settings, args.seconds)
+        timing = time_stream(lambda: open_data(value, **options), settings, args.seconds)
     if args.json:
         sys.stdout.write(render_data_json(timing))
     else:

@@ -21,22 +21,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 0 if the data is whole and 1 if it is not."""
-    from memfit.cli.given_data import read_source
+    from memfit.cli.given_data import read_options, read_source
     from memfit.report.data import render_checked, render_data_json
 
-    checked = _check(read_source(args))
+    checked = _check(read_source(args), read_options(args))
     sys.stdout.write(render_data_json(checked) if args.json else render_checked(checked))
     return 1 if checked.problems else 0
 
 
-def _check(value: Any) -> "Checked":
+def _check(value: Any, options: dict[str, Any]) -> "Checked":
     from memfit.act.streaming.checking import Checked, check_source, check_store
     from memfit.act.streaming.layout import open_data
     from memfit.act.streaming.sources import store
     from memfit.errors import DataError
 
     try:
-        source, _ = open_data(value)
+        source, _ = open_data(value, **options)
         if isinstance(value, str) and store.accepts(Path(value)):
             return check_store(Path(value))
         return check_source(source)

@@ -23,10 +23,11 @@ def run(args: argparse.Namespace) -> int:
 
     from memfit.act.streaming.inspecting import inspect_data
     from memfit.act.streaming.layout import open_data
-    from memfit.cli.given_data import read_source
+    from memfit.cli.given_data import read_options, read_source
     from memfit.report.data import render_data_json, render_info
 
-    info = inspect_data(*open_data(read_source(args)), args.batch_size)
+    source, layout = open_data(read_source(args), **read_options(args))
+    info = inspect_data(source, layout, args.batch_size)
     if args.json:
         sys.stdout.write(render_data_json(info))
     else:

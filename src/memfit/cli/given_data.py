@@ -14,6 +14,19 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--labels", metavar="SOURCE", help="the labels, if they lie elsewhere")
     parser.add_argument("--weights", metavar="SOURCE", help="the weights of samples, the same")
+    parser.add_argument("--label", metavar="NAME", help="the column that is the label")
+    parser.add_argument(
+        "--columns", metavar="NAME,NAME", help="the columns to read, with commas (all of them)"
+    )
+    parser.add_argument(
+        "--features",
+        choices=("columns", "matrix"),
+        default="columns",
+        help="matrix: columns of single numbers side by side, as one (columns)",
+    )
+    parser.add_argument(
+        "--image-size", metavar="HxW", help="height and width of pictures, such as 64x48"
+    )
 
 
 def read_source(args: argparse.Namespace) -> Any:
@@ -32,3 +45,29 @@ def read_source(args: argparse.Namespace) -> Any:
         )
     given = tuple(one for one in (args.labels, args.weights) if one is not None)
     return (sources, *given) if given else sources
+
+
+def read_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns how the source is to be read, as arguments of `memfit.stream`.
+
+    Raises:
+        UsageError: The size of pictures cannot be read.
+    """
+    return {
+        "label": args.label,
+        "columns": None if args.columns is None else args.columns.split(","),
+        "features": args.features,
+        "image_size": None if args.image_size is None else _read_size(args.image_size),
+    }
+
+
+def _read_size(text: str) -> tuple[int, int]:
+    from memfit.errors import UsageError
+
+    height, _, width = text.lower().partition("x")
+    if not (height.isdecimal() and width.isdecimal()):
+        raise UsageError(
+            f"Cannot read the size of pictures. Received: --image-size {text}. Write it like "
+            "64x48: height, x, width."
+        )
+    return int(height), int(width)

@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from pathlib import Path
 
 HELP = "Write data into a folder in a random order, for memfit.stream."
 
@@ -26,14 +27,24 @@ def run(args: argparse.Namespace) -> int:
     from memfit.act.streaming.ingest import ingest
     from memfit.act.streaming.layout import open_data
     from memfit.act.streaming.source import row_bytes
-    from memfit.cli.given_data import read_source
+    from memfit.act.streaming.writing import find_unfinished
+    from memfit.cli.given_data import read_options, read_source
     from memfit.units import format_duration, format_size
 
     began_s = time.monotonic()
     try:
-        folder = ingest(read_source(args), args.folder, budget=args.budget, seed=args.seed)
+        folder = ingest(
+            read_source(args),
+            args.folder,
+            budget=args.budget,
+            seed=args.seed,
+            **read_options(args),
+        )
     except KeyboardInterrupt:
-        sys.stderr.write(f"memfit: stopped; {args.folder} was not written.\n")
+        sys.stderr.write(
+            "memfit: stopped. The same command goes on from here; to give it up, remove "
+            f"{find_unfinished(Path(args.folder))}.\n"
+        )
         return 130
     source, _ = open_data(folder)
     size = format_size(source.num_rows * row_bytes(source.schema))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.grouped import Grouped
 from memfit.act.streaming.packages import load
+from memfit.act.streaming.remote import RemoteFile, RemotePath
 from memfit.errors import DataError
 
 
@@ -26,8 +27,8 @@ class ArrowFile(Grouped):
     a_kind: ClassVar[str]
     kinds: ClassVar[str]
 
-    def __init__(self, path: Path) -> None:
-        self._file = DataFile(path)
+    def __init__(self, path: Path | RemotePath) -> None:
+        self._file = DataFile(path) if isinstance(path, Path) else RemoteFile(path)
         self._pyarrow = load("pyarrow", self.kinds, "parquet")
         self._reader: Any = None
         self._opening = threading.Lock()

@@ -73,6 +73,12 @@ class DataFile:
                 at += found
                 offset += found  # noqa: PLW2901  # the rest of a read that came in parts
 
+    def read_head(self, number: int) -> bytes:
+        """Returns its first bytes."""
+        head = bytearray(min(number, self.size_bytes))
+        self.read_at([(0, len(head))], memoryview(head))
+        return bytes(head)
+
     def sample(self) -> bytes:
         """Returns a digest of its size and of parts of its contents all over the file."""
         digest = hashlib.sha256(str(self.size_bytes).encode())

@@ -7,10 +7,11 @@ from typing import Any
 
 from memfit.act.streaming.layout import open_data
 from memfit.act.streaming.loader import check_number
-from memfit.act.streaming.scattering import plan_scattering, scatter
+from memfit.act.streaming.passes import JOURNAL, scatter
+from memfit.act.streaming.scattering import plan_scattering, region_bytes
 from memfit.act.streaming.showing import showing
 from memfit.act.streaming.source import row_bytes
-from memfit.act.streaming.writing import check_room, unfinished
+from memfit.act.streaming.writing import check_room, find_size, find_unfinished, unfinished
 from memfit.errors import UsageError
 from memfit.units import parse_size
 
@@ -24,21 +25,27 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
     label: str | None = None,
     columns: Sequence[str] | None = None,
     features: str = "columns",
+    image_size: tuple[int, int] | None = None,
+    filesystem: Any = None,
 ) -> Path:
     """Writes data into a folder, its rows in a random order; every order is as likely.
 
     `memfit.stream` then reads large blocks from it, and batches are as good as drawn from all
-    rows. The folder appears when it is complete: what is left of an earlier try that was killed is
-    removed, and nothing is left behind on an error.
+    rows. The folder appears when it is complete. If the process is killed or interrupted, the same
+    call goes on where it was: what was done is kept beside the folder, and compared with its
+    checksums. Nothing is left behind on an error.
 
     Args:
         source: As for `memfit.stream`.
-        folder: Where to write; it must not be there yet. It takes as much room as the rows.
+        folder: Where to write; it must not be there yet. It takes as much room as the rows,
+            and while it is written up to a third of the budget more.
         budget: About the most memory to use.
         seed: What the order is made from.
         label: The column that `features="matrix"` leaves by itself; give it to `stream`, too.
         columns: The columns to write, as for `memfit.stream`.
         features: `"matrix"` writes columns of single numbers as one, which is read much faster.
+        image_size: Height and width that pictures are resized to, as for `memfit.stream`.
+        filesystem: The `pyarrow.fs.FileSystem` that paths of the source are in, the same.
 
     Returns:
         The folder.
@@ -61,11 +68,15 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
         raise UsageError(
             f"{folder} is there already. Give another folder, or remove it to ingest anew."
         )
-    opened, _ = open_data(source, label, columns, features)
-    scattering = plan_scattering(opened, parse_size(budget), seed)
-    check_room(opened.num_rows * row_bytes(opened.schema), folder)
+    opened, _ = open_data(source, label, columns, features, image_size, filesystem)
+    budget_bytes = parse_size(budget)
+    scattering = plan_scattering(opened, budget_bytes, seed)
+    needed_bytes = opened.num_rows * row_bytes(opened.schema)
+    needed_bytes += min(needed_bytes, region_bytes(budget_bytes))
+    check_room(needed_bytes - find_size(find_unfinished(folder)), folder)
     title = f"ingesting {folder.name}"
-    with unfinished(folder) as beside, showing(2 * opened.num_rows, title) as tell:
+    with unfinished(folder, keeps=True) as beside, showing(2 * opened.num_rows, title) as tell:
         scatter(scattering, beside, tell).write(beside)
         opened.check()
+        (beside / JOURNAL).unlink()
     return folder

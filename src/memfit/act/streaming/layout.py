@@ -47,6 +47,7 @@ def open_data(
     columns: Sequence[str] | None = None,
     features: str = "columns",
     image_size: tuple[int, int] | None = None,
+    filesystem: Any = None,
 ) -> tuple[Source, Layout]:
     """Returns the source for what a person gives to `stream`, and how it is laid out.
 
@@ -57,6 +58,7 @@ def open_data(
         columns: The columns to read of one source; the label need not be among them.
         features: `"matrix"` to put all columns but the label side by side.
         image_size: Height and width that pictures are resized to.
+        filesystem: A `pyarrow.fs.FileSystem` that paths are in.
 
     Raises:
         UsageError: The value cannot be features, labels and weights.
@@ -81,11 +83,12 @@ def open_data(
             )
         opened: dict[str, Source] = {}
         named = zip(PARTS, parts, strict=False)
-        trees = [_open_tree(one, name, opened, image_size) for name, one in named]
+        how = (image_size, filesystem)
+        trees = [_open_tree(one, name, opened, how) for name, one in named]
         return Together(opened), Layout(tuple(trees))
     if columns is not None and label is not None and label not in columns:
         columns = [*columns, label]
-    source = open_source(value, columns, image_size)
+    source = open_source(value, columns, image_size, filesystem)
     layout = lay_out(source.schema, label)
     if features == "matrix":
         source = Matrix(source, [one.name for one in source.schema if one.name != label])
@@ -139,19 +142,13 @@ def _nest(part: str, names: Sequence[str]) -> Tree:
     return below
 
 
-def _open_tree(
-    value: Any, name: str, opened: dict[str, Source], image_size: tuple[int, int] | None
-) -> Tree:
+def _open_tree(value: Any, name: str, opened: dict[str, Source], how: tuple[Any, Any]) -> Tree:
     """Opens every source in a tree and returns the tree of the columns' names."""
     if isinstance(value, Mapping):
-        return {
-            key: _open_tree(one, f"{name}.{key}", opened, image_size) for key, one in value.items()
-        }
+        return {key: _open_tree(one, f"{name}.{key}", opened, how) for key, one in value.items()}
     if isinstance(value, tuple):
-        return tuple(
-            _open_tree(one, f"{name}.{at}", opened, image_size) for at, one in enumerate(value)
-        )
-    source = open_source(value, None, image_size)
+        return tuple(_open_tree(one, f"{name}.{at}", opened, how) for at, one in enumerate(value))
+    source = open_source(value, None, *how)
     opened[name] = source
     if len(source.schema) == 1:
         return name

@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
+from memfit.act.streaming.cache import ONCE, find_cache
+from memfit.act.streaming.locking import lock
 from memfit.act.streaming.ragged import Ragged
 from memfit.act.streaming.source import Source, Values
-from memfit.act.streaming.spool import find_cache, find_folder, spool
+from memfit.act.streaming.spool import find_folder, spool
 from memfit.act.streaming.writing import find_abandoned
 from memfit.errors import DataError
 from memfit.units import format_size
 
-# Held locked by the process that uses the folder.
-_IN_USE = "in-use"
 # An endless generator must not fill the disk.
 _MOST_SHARE = 0.5
 
@@ -43,8 +43,8 @@ def spool_once(
     key = f"once {uuid.uuid4()}"
     source = spool(_limited(batches, name), key, total=total, name=name)
     folder = find_folder(key)
-    lock = _lock(folder / _IN_USE)
-    weakref.finalize(source, _remove, folder, lock, os.getpid())
+    in_use = lock(folder / ONCE)
+    weakref.finalize(source, _remove, folder, in_use, os.getpid())
     return source
 
 
@@ -68,31 +68,16 @@ def _limited(batches: Iterator[Mapping[str, Values]], name: str) -> Iterator[Map
         yield batch
 
 
-def _lock(path: Path) -> IO[bytes]:
-    """A file that is locked until it is closed, which the end of a process does, too."""
-    file = path.open("wb")
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # Windows: an open file cannot be removed anyway
-        return file
-    except OSError:
-        file.close()
-        raise
-    return file
-
-
-def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:
+def _remove(folder: Path, in_use: IO[bytes], owner: int) -> None:
     if os.getpid() == owner:  # a forked child has the object, too
-        lock.close()
+        in_use.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_left_over() -> None:
     for folder in find_abandoned(find_cache()):
         shutil.rmtree(folder, ignore_errors=True)
-    for path in find_cache().glob(f"*/{_IN_USE}"):
+    for path in find_cache().glob(f"*/{ONCE}"):
         with contextlib.suppress(OSError):  # in use, or removed by another process meanwhile
-            _lock(path).close()
+            lock(path).close()
             shutil.rmtree(path.parent)

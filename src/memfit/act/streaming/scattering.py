@@ -1,24 +1,21 @@
-"""Rows in a random order on disk, in two passes and little memory; every order is as likely.
+"""Which row goes where when rows are put in a random order; every order is as likely.
 
-First each row goes to a region of the files that is drawn for it; then the rows of each region,
-which fits into memory, are permuted where they are. So the files take no more room than the rows.
-The regions are drawn twice from the same seed: the first time to know how large they get.
+Each row goes to a region of the files that is drawn for it; then the rows of each region, which
+fits into memory, are permuted. The regions are drawn twice from the same seed: the first time to
+know how large they get.
 """
 
-import contextlib
-import dataclasses
+import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from memfit.act.streaming.column_file import ColumnFile
 from memfit.act.streaming.ragged import Ragged
-from memfit.act.streaming.source import Array, Column, Source, Values, row_bytes
-from memfit.act.streaming.sources.store import Checksum, Manifest, file_names
+from memfit.act.streaming.region_file import Counts
+from memfit.act.streaming.source import Source, Values, row_bytes
 from memfit.errors import BudgetError
 from memfit.plan.order import equal_edges
 from memfit.units import format_size
@@ -30,9 +27,8 @@ _REGION_SHARE = 0.3
 _PLACE_BYTES = 16
 # Streams of random numbers.
 _REGIONS, _ROWS = 0, 1
-_OFFSET = np.dtype(np.int64)
-
-Counts = npt.NDArray[np.int64]
+# Another one for another way of drawing: what an older memfit has begun is then not gone on with.
+_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +56,21 @@ class Scattering:
         """Returns the order of the rows of a region."""
         return self._randomness(_ROWS, region).permutation(num_rows)
 
-    def read(self) -> Iterator[tuple[int, Mapping[str, Values]]]:
-        """Gives each chunk with its rows."""
-        for chunk, (start, stop) in enumerate(zip(self.chunks, self.chunks[1:], strict=False)):
-            yield chunk, self.source.read(int(start), int(stop))
+    def make_key(self) -> str:
+        """Returns a text that is another one for other rows, and for another order of them."""
+        source = self.source
+        parts = (_VERSION, source.fingerprint(), source.schema, self.num_regions, self.seed)
+        return hashlib.sha256(repr(parts).encode() + self.chunks.tobytes()).hexdigest()
+
+    def read(self, first: int = 0) -> Iterator[tuple[int, Mapping[str, Values]]]:
+        """Gives each chunk with its rows, from the first that is wanted."""
+        for chunk in range(first, self.num_chunks):
+            yield chunk, self.source.read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
+
+    @property
+    def num_chunks(self) -> int:
+        """How many chunks there are."""
+        return len(self.chunks) - 1
 
     def _randomness(self, stream: int, number: int) -> np.random.Generator:
         return np.random.Generator(
@@ -79,7 +86,7 @@ def plan_scattering(source: Source, budget_bytes: int, seed: int) -> Scattering:
     """
     size = row_bytes(source.schema) + _PLACE_BYTES
     chunk_rows = max(1, int(_CHUNK_SHARE * budget_bytes / size))
-    num_regions = math.ceil(source.num_rows * size / (_REGION_SHARE * budget_bytes))
+    num_regions = math.ceil(source.num_rows * size / region_bytes(budget_bytes))
     if source.groups is None:
         return Scattering(source, equal_edges(source.num_rows, chunk_rows), num_regions, seed)
     largest = int(np.diff(source.groups).max())
@@ -93,142 +100,34 @@ def plan_scattering(source: Source, budget_bytes: int, seed: int) -> Scattering:
     return Scattering(source, source.groups, num_regions, seed)
 
 
-def scatter(
-    scattering: Scattering, folder: Path, tell: Callable[[int], None] = lambda _: None
-) -> Manifest:
-    """Writes the rows of a source into a folder, in a random order.
-
-    Args:
-        scattering: Which row goes where.
-        folder: Where the files go.
-        tell: Called with the number of rows that were read, or permuted, since the last call.
-    """
-    rows, steps = _count(scattering)
-    columns = [
-        _Scattered(column, [folder / name for name in file_names(at, column)], rows, steps)
-        for at, column in enumerate(scattering.source.schema)
-    ]
-    checksums: list[Checksum] = []
-    with contextlib.ExitStack() as stack:
-        for column in columns:
-            stack.callback(column.close)
-        for chunk, values in scattering.read():
-            regions = scattering.draw_regions(chunk)
-            by_region = np.argsort(regions, kind="stable")
-            for column in columns:
-                column.add(values[column.name], by_region, _counts(scattering, regions))
-            tell(len(regions))
-        for region, num_rows in enumerate(rows.tolist()):
-            order = scattering.draw_order(region, num_rows)
-            checksums += [one for column in columns for one in column.settle(region, order)]
-            tell(num_rows)
-    schema = tuple(column.final for column in columns)
-    return Manifest(scattering.source.num_rows, True, schema, tuple(checksums))
-
-
-class _Scattered:
-    """One column while it is written: its values, or the steps of sequences and their lengths."""
-
-    def __init__(
-        self, column: Column, paths: Sequence[Path], rows: Counts, steps: Mapping[str, Counts]
-    ) -> None:
-        self.name = column.name
-        self._rows = _Regions(rows)
-        self._steps = _Regions(steps[self.name]) if column.is_ragged else self._rows
-        self._values = ColumnFile(paths[0], column.dtype, (self._steps.total, *column.shape))
-        self._offsets: ColumnFile | None = None
-        self.final = column
-        if column.is_ragged:
-            # Lengths at first; a last place says where the last sequence ends.
-            self._offsets = ColumnFile(paths[1], _OFFSET, (self._rows.total + 1,))
-            mean_length = self._steps.total / self._rows.total
-            self.final = dataclasses.replace(column, mean_length=mean_length)
-
-    def add(self, values: Values, by_region: npt.NDArray[np.intp], counts: Counts) -> None:
-        """Writes the rows of a chunk into their regions."""
-        if isinstance(values, Ragged):
-            taken = values.take(by_region)
-            ends = taken.offsets[np.cumsum(counts)]
-            self._rows.write_next(self._lengths_file, taken.lengths, counts)
-            self._steps.write_next(self._values, taken.values, np.diff(ends, prepend=0))
-        else:
-            self._rows.write_next(self._values, values[by_region], counts)
-
-    def settle(self, region: int, order: npt.NDArray[np.intp]) -> Iterator[Checksum]:
-        """Permutes the rows of a region where they are; gives checksums of what is written."""
-        start, stop = self._rows.find(region)
-        first, last = self._steps.find(region)
-        values = self._values.read(first, last)
-        if self._offsets is None:
-            yield self._values.write(first, values[order])
-            return
-        lengths = self._offsets.read(start, stop)
-        taken = Ragged(values, np.concatenate(([0], np.cumsum(lengths)))).take(order)
-        yield self._values.write(first, taken.values)
-        is_last = stop == self._rows.total
-        yield self._offsets.write(start, first + taken.offsets[: None if is_last else -1])
-
-    def close(self) -> None:
-        """Closes its files; what was written is on the disk then."""
-        for file in (self._values, self._offsets):
-            if file is not None:
-                file.close()
-
-    @property
-    def _lengths_file(self) -> ColumnFile:
-        assert self._offsets is not None  # noqa: S101  # sequences have both files
-        return self._offsets
-
-
-class _Regions:
-    """Parts of a file that are filled one row after another.
-
-    Args:
-        sizes: Rows of each part.
-    """
-
-    def __init__(self, sizes: Counts) -> None:
-        self._edges = np.concatenate(([0], np.cumsum(sizes)))
-        self._next = self._edges[:-1].copy()
-
-    @property
-    def total(self) -> int:
-        """Rows of all parts."""
-        return int(self._edges[-1])
-
-    def find(self, region: int) -> tuple[int, int]:
-        """Returns where a part begins and ends."""
-        return int(self._edges[region]), int(self._edges[region + 1])
-
-    def write_next(self, file: ColumnFile, rows: Array, counts: Counts) -> None:
-        """Writes the first `counts[0]` rows to the first part, and so on."""
-        at = 0
-        for region in np.flatnonzero(counts).tolist():
-            stop = at + int(counts[region])
-            file.write(int(self._next[region]), rows[at:stop])
-            at = stop
-        self._next += counts
-
-
-def _count(scattering: Scattering) -> tuple[Counts, dict[str, Counts]]:
-    """How many rows each region gets, and how many steps of each column of sequences."""
+def count_rows(scattering: Scattering) -> Counts:
+    """Returns how many rows each region gets."""
     rows = np.zeros(scattering.num_regions, np.int64)
+    for chunk in range(scattering.num_chunks):
+        rows += count_each(scattering, scattering.draw_regions(chunk))
+    return rows
+
+
+def count_steps(scattering: Scattering) -> dict[str, Counts]:
+    """Returns how many steps of each column of sequences a region gets: reads all of them."""
     ragged = [one.name for one in scattering.source.schema if one.is_ragged]
-    steps = {name: np.zeros_like(rows) for name in ragged}
-    if ragged:  # how long sequences are is known when they were read
+    steps = {name: np.zeros(scattering.num_regions, np.int64) for name in ragged}
+    if ragged:
         for chunk, values in scattering.read():
             regions = scattering.draw_regions(chunk)
-            rows += _counts(scattering, regions)
             for name in ragged:
                 np.add.at(steps[name], regions, _lengths(values[name]))
-        return rows, steps
-    for chunk in range(len(scattering.chunks) - 1):
-        rows += _counts(scattering, scattering.draw_regions(chunk))
-    return rows, steps
+    return steps
 
 
-def _counts(scattering: Scattering, regions: npt.NDArray[np.int64]) -> Counts:
+def count_each(scattering: Scattering, regions: npt.NDArray[np.int64]) -> Counts:
+    """Returns how many of these rows go to each region."""
     return np.bincount(regions, minlength=scattering.num_regions)
+
+
+def region_bytes(budget_bytes: int) -> float:
+    """Returns about what a region takes."""
+    return _REGION_SHARE * budget_bytes
 
 
 def _lengths(values: Values) -> Counts:

@@ -12,25 +12,28 @@ import os
 import shutil
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
+from memfit.act.streaming.cache import ADVICE, Room, find_cache
+from memfit.act.streaming.cache_use import begin_use
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.growing_file import GrowingFile
 from memfit.act.streaming.ragged import Ragged
+from memfit.act.streaming.remote import RemoteFile
 from memfit.act.streaming.showing import showing
 from memfit.act.streaming.source import Array, Column, Ranges, Source, Values
 from memfit.act.streaming.sources.store import Checksum, Manifest, Store, file_names
-from memfit.act.streaming.writing import check_room, find_writer, unfinished
+from memfit.act.streaming.writing import find_writer, unfinished
 from memfit.errors import DataError
 
 # Another one for another way of writing: what an older memfit wrote is then not used.
 _VERSION = 1
 _POLL_S = 0.1
-_ADVICE = "Set XDG_CACHE_HOME to a folder on a larger disk, or free some room"
 _OFFSET = np.dtype(np.int64)
 # One thread of a process writes at a time; other processes are seen by what they write.
 _LOCK = threading.RLock()
@@ -108,21 +111,22 @@ def spool(
         DataError: A batch differs from the first, there are no rows, or the disk is too small.
     """
     folder = find_folder(key)
-    with _LOCK:
-        store = _reuse(folder)
-        while store is None and find_writer(folder) is not None:
-            time.sleep(_POLL_S)  # another process writes the same rows: they are ours, too
+    end_use = begin_use(folder)
+    try:
+        with _LOCK:
             store = _reuse(folder)
-        if store is None:
-            _write(batches, folder, total=total, name=name, check=check)
-            store = Store(folder)
-    return Spooled(store, check, categories)
-
-
-def find_cache() -> Path:
-    """Returns the folder that holds all that was spooled."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "memfit" / "streams"
+            while store is None and find_writer(folder) is not None:
+                time.sleep(_POLL_S)  # another process writes the same rows: they are ours, too
+                store = _reuse(folder)
+            if store is None:
+                _write(batches, folder, total=total, name=name, check=check)
+                store = Store(folder)
+    except BaseException:
+        end_use()
+        raise
+    source = Spooled(store, check, categories)
+    weakref.finalize(source, end_use)
+    return source
 
 
 def find_folder(key: str) -> Path:
@@ -130,7 +134,7 @@ def find_folder(key: str) -> Path:
     return find_cache() / hashlib.sha256(f"{_VERSION} {key}".encode()).hexdigest()[:32]
 
 
-def make_key(files: Sequence[DataFile], *settings: object) -> str:
+def make_key(files: Sequence[DataFile | RemoteFile], *settings: object) -> str:
     """Returns a key for files, and for whatever decides how they are read.
 
     A file that was written again has another key even if all that was sampled of it is the same.
@@ -145,7 +149,10 @@ def _reuse(folder: Path) -> Store | None:
     if not folder.exists():
         return None
     try:
-        return Store(folder)
+        store = Store(folder)
+        with contextlib.suppress(OSError):
+            os.utime(folder)  # what was used last is removed last
+        return store
     except (DataError, OSError):  # damaged by somebody: it is only a cache
         shutil.rmtree(folder)
         return None
@@ -167,7 +174,7 @@ def _write(
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
             raise
         raise DataError(
-            f"Cannot keep {name} in {folder.parent}: {error.strerror}. {_ADVICE}."
+            f"Cannot keep {name} in {folder.parent}: {error.strerror}. {ADVICE}."
         ) from error
 
 
@@ -179,6 +186,7 @@ def _write_rows(
     tell: Callable[[int], None],
 ) -> Manifest:
     columns: dict[str, _Spooling] = {}
+    room = Room(name)
     num_rows = 0
     with contextlib.ExitStack() as stack:
         for at, batch in enumerate(batches, start=1):
@@ -187,7 +195,7 @@ def _write_rows(
             if batch_rows == 0:
                 continue
             if not columns:
-                check_room((total or 0) * _size(batch) / batch_rows, folder, _ADVICE)
+                room.check((total or 0) * _size(batch) / batch_rows)
                 columns = {
                     key: _Spooling(index, key, values, folder)
                     for index, (key, values) in enumerate(batch.items())
@@ -199,7 +207,7 @@ def _write_rows(
                     f"The columns of {where} differ: expected {', '.join(columns)}; found "
                     f"{', '.join(batch)}. Give the same columns in every batch."
                 )
-            check_room(_size(batch), folder, _ADVICE)
+            room.take(_size(batch))
             for key, values in batch.items():
                 columns[key].add(values, where)
             num_rows += batch_rows

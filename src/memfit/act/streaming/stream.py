@@ -41,6 +41,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     columns: Sequence[str] | None = None,
     features: str = "columns",
     image_size: tuple[int, int] | None = None,
+    filesystem: Any = None,
     class_weight: Mapping[Any, float] | None = None,
     oversample: Any = None,
     map: Callable[..., Any] | None = None,  # noqa: A002  # as everywhere else
@@ -52,7 +53,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     Parquet and Arrow do, a null is a NaN among floats; among other kinds it is refused.
 
     Args:
-        source: A path, a glob, a list of paths, an array, or a tuple `(features, labels)` or
+        source: A path, a URI, a glob, a list of paths, an array, or a tuple `(features, labels)` or
             `(features, labels, weights)` of these. Features may be a dict or a tuple of them.
             Arrays larger than the budget are written to a cache on disk, once, and not held: the
             memory is free when nobody else holds them. Any object with `__len__` and
@@ -71,6 +72,8 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
             `"matrix"` puts those of single numbers side by side as float32, for one input.
         image_size: Height and width that pictures are resized to, for a folder of pictures in a
             subfolder for each class, and for tar shards. Needed if they differ in size.
+        filesystem: The `pyarrow.fs.FileSystem` that paths are in, if a URI such as
+            `s3://bucket/rides/*.parquet` does not say all.
         class_weight: How much rows count by their label, as in `fit`: `{0: 1.0, 1: 5.0}`. Labels
             that it does not name count 1. Weights that the data has are multiplied with these.
         oversample: How often rows come, relative to one another: by their label, as in
@@ -95,7 +98,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     ```
     """
     settings = Settings(batch_size, parse_size(budget), seed if shuffle else None, drop_remainder)
-    opened, layout = open_data(source, label, columns, features, image_size)
+    opened, layout = open_data(source, label, columns, features, image_size, filesystem)
     opened = spill(opened, settings.budget_bytes)
     if oversample is not None:
         opened, layout = draw_rows(opened, layout, oversample)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from memfit.act.streaming.chained import chain
+from memfit.act.streaming.remote import RemotePath, find_files, locate
 from memfit.act.streaming.selected import Selected
 from memfit.act.streaming.source import Source
 from memfit.errors import DataError, DataNotFoundError, UsageError
@@ -46,6 +47,8 @@ _FILES = {
 _FOLDERS = ("store", "zarr", "images")
 # These read no more than the columns that are asked for.
 _BY_COLUMN = frozenset({"npz", "parquet", "arrow", "hdf5", "zarr", "tfrecord", "hugging_face"})
+# These are read where they are, in any file system that pyarrow knows.
+_REMOTE = frozenset({"parquet", "arrow", "delimited"})
 # These decode pictures.
 _WITH_PICTURES = frozenset({"images", "tar"})
 # An object may be of several kinds: the first that takes it.
@@ -63,32 +66,36 @@ class _Asked:
     Attributes:
         columns: The columns to read; all of them if `None`.
         image_size: Height and width of pictures.
+        filesystem: Where paths are; on this machine if `None`.
     """
 
     columns: Sequence[str] | None
     image_size: tuple[int, int] | None
+    filesystem: Any
 
 
 def open_source(
     value: Any,
     columns: Sequence[str] | None = None,
     image_size: tuple[int, int] | None = None,
+    filesystem: Any = None,
 ) -> Source:
-    """Returns the source for a path, a glob, a folder, a list of these or an object.
+    """Returns the source for a path, a URI, a glob, a folder, a list of these or an object.
 
     Args:
         value: What to open.
         columns: The columns to read; all of them if `None`.
         image_size: Height and width that pictures are resized to.
+        filesystem: A `pyarrow.fs.FileSystem` that paths are in.
 
     Raises:
         DataNotFoundError: There is nothing at this path.
         DataError: The data cannot be streamed as it is.
         UsageError: This is no kind of data that memfit knows.
     """
-    asked = _Asked(columns, image_size)
+    asked = _Asked(columns, image_size, filesystem)
     if isinstance(value, str | os.PathLike):
-        return _open_path(Path(value), asked)
+        return _open_located(locate(value, filesystem), asked)
     if isinstance(value, list):
         if not value:
             raise UsageError("There is nothing to stream. Received: an empty list.")
@@ -109,7 +116,33 @@ def _open_all(values: Sequence[Any], asked: _Asked) -> Source:
         str(one) if isinstance(one, str | os.PathLike) else f"part {at + 1}"
         for at, one in enumerate(values)
     ]
-    return chain([open_source(one, asked.columns, asked.image_size) for one in values], names)
+    how = (asked.columns, asked.image_size, asked.filesystem)
+    return chain([open_source(one, *how) for one in values], names)
+
+
+def _open_located(path: Path | RemotePath, asked: _Asked) -> Source:
+    if isinstance(path, Path):
+        return _open_path(path, asked)
+    paths = find_files(path)
+    if paths is None:
+        return _open_remote(path, asked)
+    known = [one for one in paths if _ending(one) is not None]
+    if not known:
+        raise DataNotFoundError(
+            f"No file matches {path}. Check the path; expected names that end in "
+            f"{', '.join(_FILES)}."
+        )
+    return chain([_open_remote(one, asked) for one in known], [str(one) for one in known])
+
+
+def _open_remote(path: RemotePath, asked: _Asked) -> Source:
+    kind = _kind_of(path)
+    if kind not in _REMOTE:
+        raise UsageError(
+            f"Cannot stream {path} where it is: of files in other places, Parquet, Arrow, Feather "
+            "and CSV files can be. Copy it to this machine first."
+        )
+    return _open(kind, _load(kind).open_file, path, asked)
 
 
 def _open_path(path: Path, asked: _Asked) -> Source:
@@ -150,7 +183,7 @@ def _select(source: Source, columns: Sequence[str] | None) -> Source:
     return source if columns is None else Selected(source, columns)
 
 
-def _kind_of(path: Path) -> str:
+def _kind_of(path: Path | RemotePath) -> str:
     ending = _ending(path)
     if ending is None:
         raise UsageError(
@@ -160,7 +193,7 @@ def _kind_of(path: Path) -> str:
     return _FILES[ending]
 
 
-def _ending(path: Path) -> str | None:
+def _ending(path: Path | RemotePath) -> str | None:
     return next((one for one in _FILES if path.name.lower().endswith(one)), None)
 
 

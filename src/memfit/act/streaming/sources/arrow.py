@@ -10,6 +10,7 @@ from memfit.act.streaming.arrow_file import ArrowFile
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.grouped import Grouped, edges_of
 from memfit.act.streaming.packages import load
+from memfit.act.streaming.remote import RemoteFile, RemotePath
 from memfit.act.streaming.selected import pick
 from memfit.act.streaming.source import Column, Values, row_bytes
 from memfit.errors import DataError
@@ -35,12 +36,12 @@ class ArrowSource(ArrowFile):
     a_kind = "an Arrow file"
     kinds = "Arrow files"
 
-    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
+    def __init__(self, path: Path | RemotePath, columns: Sequence[str] | None = None) -> None:
         super().__init__(path)
         self._ipc = load("pyarrow.ipc", self.kinds, "parquet")
         _check_magic(self._file)
         with self._reading("its footer"):
-            fields = self._ipc.open_file(str(path)).schema
+            fields = self._ipc.open_file(self._open_bytes()).schema
         names = pick(columns, fields.names, str(path))
         self._fields = [fields.get_field_index(name) for name in names]
         schema = [arrow_columns.describe_field(fields.field(at), str(path)) for at in self._fields]
@@ -70,10 +71,14 @@ class ArrowSource(ArrowFile):
             yield column.name, values
 
     def _open(self, fields: Sequence[int], *, is_mapped: bool = False) -> Any:
-        path = str(self._file.path)
         options = self._ipc.IpcReadOptions(included_fields=sorted(fields))
-        opened = self._pyarrow.memory_map(path) if is_mapped else self._pyarrow.OSFile(path)
-        return self._ipc.open_file(opened, options=options)
+        return self._ipc.open_file(self._open_bytes(is_mapped=is_mapped), options=options)
+
+    def _open_bytes(self, *, is_mapped: bool = False) -> Any:
+        path = self._file.path
+        if isinstance(path, RemotePath):
+            return path.open_file()
+        return (self._pyarrow.memory_map if is_mapped else self._pyarrow.OSFile)(str(path))
 
     def _scan(self, schema: Sequence[Column]) -> tuple[list[int], list[Column]]:
         """Counts rows and steps and finds categories; the file is mapped, so little is read."""
@@ -106,17 +111,15 @@ class ArrowSource(ArrowFile):
         return sizes, columns
 
 
-def open_file(path: Path, columns: Sequence[str] | None = None) -> ArrowSource:
+def open_file(path: Path | RemotePath, columns: Sequence[str] | None = None) -> ArrowSource:
     """Returns the rows of an Arrow or Feather file."""
     return ArrowSource(path, columns)
 
 
-def _check_magic(file: DataFile) -> None:
+def _check_magic(file: DataFile | RemoteFile) -> None:
     """Tells formats apart that have the same endings."""
-    head = bytearray(min(len(_MAGIC), file.size_bytes))
-    file.read_at([(0, len(head))], memoryview(head))
+    found = file.read_head(len(_MAGIC))
     file.close()
-    found = bytes(head)
     if found.startswith(_OLD_MAGIC):
         kind = "a Feather file of version 1"
     elif found.startswith(_STREAM_MAGIC):

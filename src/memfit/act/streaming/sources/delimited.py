@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.packages import load
+from memfit.act.streaming.remote import RemoteFile, RemotePath
 from memfit.act.streaming.source import Source, Values
 from memfit.act.streaming.spool import make_key, spool
 from memfit.errors import DataError
@@ -28,14 +29,14 @@ _CONVERSION = re.compile(r"In CSV column #(\d+): .*error to (\w+): invalid value
 _TOO_LONG = "straddl"
 
 
-def open_file(path: Path) -> Source:
+def open_file(path: Path | RemotePath) -> Source:
     """Returns the rows of a file.
 
     Raises:
         DataError: A line cannot be read: with its number.
     """
     delimited = Delimited(path)
-    file = DataFile(path)
+    file = DataFile(path) if isinstance(path, Path) else RemoteFile(path)
     while True:
         try:
             return spool(
@@ -67,13 +68,14 @@ class Delimited:
         path: The file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | RemotePath) -> None:
         self._arrow = load("pyarrow", "CSV files", "csv")
         self._reader = load("pyarrow.csv", "CSV files", "csv")
         self._path = path
-        self._compression = _COMPRESSION.get(path.suffix.lower())
-        plain = path.with_suffix("") if self._compression else path
-        self.delimiter = "\t" if plain.suffix.lower() == ".tsv" else ","
+        name = Path(path.name.lower())
+        self._compression = _COMPRESSION.get(name.suffix)
+        plain = name.with_suffix("") if self._compression else name
+        self.delimiter = "\t" if plain.suffix == ".tsv" else ","
         self._block_bytes = _BLOCK_BYTES
         self._types: dict[str, Any] = {}
 
@@ -96,9 +98,8 @@ class Delimited:
                     }
 
     def _open(self) -> Any:
-        stream = self._arrow.input_stream(str(self._path), compression=self._compression)
         return self._reader.open_csv(
-            stream,
+            self._open_bytes(),
             # Several threads would not say which row is wrong.
             read_options=self._reader.ReadOptions(use_threads=False, block_size=self._block_bytes),
             parse_options=self._reader.ParseOptions(
@@ -191,8 +192,12 @@ class Delimited:
         return f"{self._path}, " + (f"row {record}" if line is None else f"line {line}")
 
     def _open_text(self) -> IO[str]:
-        stream = self._arrow.input_stream(str(self._path), compression=self._compression)
-        return io.TextIOWrapper(io.BufferedReader(stream), newline="")
+        return io.TextIOWrapper(io.BufferedReader(self._open_bytes()), newline="")
+
+    def _open_bytes(self) -> Any:
+        if isinstance(self._path, RemotePath):
+            return self._path.open_stream(self._compression)
+        return self._arrow.input_stream(str(self._path), compression=self._compression)
 
 
 def _row(found: re.Match[str] | None) -> str:

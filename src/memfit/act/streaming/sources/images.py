@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from memfit.act.streaming.cache import Room
 from memfit.act.streaming.pictures import ENDINGS, Pictures, in_chunks, map_in_threads
 from memfit.act.streaming.source import Array, Source, Values
 from memfit.act.streaming.spool import spool
@@ -20,6 +21,7 @@ _AT_A_TIME = 64
 _CHUNK_BYTES = 1 << 22
 # Of many files, so many are looked at before an epoch.
 _MOST_CHECKED = 1000
+_LABEL = np.dtype(np.int64)
 
 
 class Folder:
@@ -66,6 +68,10 @@ class Folder:
         """Gives pictures and classes, some at a time."""
         first = pictures.decode(str(self.paths[0]), self.paths[0].read_bytes())
         number = max(1, min(_AT_A_TIME, _CHUNK_BYTES // first.nbytes))
+        height, width, _ = first.shape
+        Room(
+            f"{len(self.paths)} pictures of {height} x {width}", "give a smaller image_size"
+        ).check(len(self.paths) * (first.nbytes + _LABEL.itemsize))
 
         def decode(path: Path) -> Array:
             return pictures.decode(str(path), path.read_bytes())
@@ -74,7 +80,7 @@ class Folder:
         for found in map_in_threads(decode, in_chunks(self.paths, number)):
             labels = self.labels[at : at + len(found)]
             at += len(found)
-            yield {"x": np.stack(found), "y": np.array(labels, np.int64)}
+            yield {"x": np.stack(found), "y": np.array(labels, _LABEL)}
 
 
 def accepts(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from memfit.act.streaming.arrow_file import ArrowFile
 from memfit.act.streaming.chained import join_values
 from memfit.act.streaming.grouped import Grouped, edges_of
 from memfit.act.streaming.packages import load
+from memfit.act.streaming.remote import RemotePath
 from memfit.act.streaming.selected import pick
 from memfit.act.streaming.source import Column, Values
 from memfit.errors import DataError
@@ -46,7 +47,7 @@ class ParquetSource(ArrowFile):
     a_kind = "a Parquet file"
     kinds = "Parquet files"
 
-    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
+    def __init__(self, path: Path | RemotePath, columns: Sequence[str] | None = None) -> None:
         super().__init__(path)
         with self._reading("its footer"):
             reader = self._open()
@@ -104,9 +105,12 @@ class ParquetSource(ArrowFile):
     def _open(self) -> Any:
         if self._reader is None:
             parquet = load("pyarrow.parquet", self.kinds, "parquet")
+            path = self._file.path
             # What is buffered ahead is not bounded: https://github.com/apache/arrow/issues/39808
             self._reader = parquet.ParquetFile(
-                self._file.path, pre_buffer=False, page_checksum_verification=True
+                path if isinstance(path, Path) else path.open_file(),
+                pre_buffer=False,
+                page_checksum_verification=True,
             )
         return self._reader
 
@@ -122,7 +126,7 @@ class ParquetSource(ArrowFile):
         return arrow_columns.with_categories(column, pyarrow.array(list(found), pyarrow.string()))
 
 
-def open_file(path: Path, columns: Sequence[str] | None = None) -> ParquetSource:
+def open_file(path: Path | RemotePath, columns: Sequence[str] | None = None) -> ParquetSource:
     """Returns the rows of a Parquet file."""
     return ParquetSource(path, columns)
 
