@@ -279,3 +279,56 @@ def test_rows_drawn_by_weights_come_in_fit(files):
     assert len(rows) == 2 * NUM_ROWS
     assert set(rows) == set(range(1, NUM_ROWS, 2))
     assert rows == rows_of(make_stream(files, oversample=np.arange(NUM_ROWS) % 2), epochs=2)
+
+
+def make_sequences():
+    """Row `i` is `i + 1`, from 4 to 20 times; its label is `i` modulo 2."""
+    for at in range(NUM_ROWS):
+        yield np.full(4 + 4 * (at % 5), at + 1, "float32"), np.float32(at % 2)
+
+
+def firsts_of(data, epochs=1):
+    return [int(one) - 1 for _ in range(epochs) for x, *_ in data for one in x[:, 0]]
+
+
+@pytest.mark.filterwarnings("error:Your input ran out of data")
+def test_fit_sees_sequences_of_similar_length_together(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data, same = (
+        memfit.stream(make_sequences, tokens=128, shuffle=True, budget="3.1MB") for _ in range(2)
+    )
+    assert data._loader.mixing.window_rows < NUM_ROWS
+    noting, watching = Noting(), Watching(data)
+    inputs = keras.Input((None,))
+    outputs = layers.Dense(1)(ops.mean(noting(inputs), axis=1, keepdims=True))
+    model = keras.Model(inputs, outputs)
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+
+    model.fit(data, epochs=3, verbose=0, callbacks=[watching])
+
+    noted = ops.convert_to_numpy(noting.seen).astype(int)
+    assert (noted[noted > 0] - 2).tolist() == firsts_of(same, epochs=3)
+    assert watching.positions[len(data) - 1 :: len(data)] == [(1, 0), (2, 0), (3, 0)]
+    assert len(watching.positions) == 3 * len(data)
+
+
+def test_sequences_are_weighed_and_mapped_and_parted(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = memfit.stream(
+        make_sequences,
+        tokens=128,
+        shuffle=True,
+        class_weight={1: 3.0},
+        map=lambda x, y, weight: (x / 2, y, weight * 2),
+    )
+    train, validation = data.split(0.7)
+
+    for x, y, weight in train:
+        assert x.size <= 128
+        assert np.array_equal(x[:, 0] * 2 % 2 == 0, y == 1)
+        assert np.array_equal(weight, np.where(y == 1, 6, 2))
+    assert {float(one) for _, _, weight in validation for one in weight} == {2.0}
+    assert sum(len(y) for half in (train, validation) for _, y, _ in half) == NUM_ROWS
+    assert "batches of at most 128 tokens, shuffled" in str(data)
+    with pytest.raises(memfit.UsageError, match="Give batch_size instead of tokens, or class_w"):
+        memfit.stream(make_sequences, tokens=128, oversample={0: 1, 1: 9})

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +13,21 @@ from memfit.act.streaming.batches import Batches
 from memfit.act.streaming.chained import describe
 from memfit.act.streaming.layout import Layout
 from memfit.act.streaming.mapping import Mapped, count_rows, map_in_order
+from memfit.act.streaming.measuring import KnowsLengths
 from memfit.act.streaming.part import split_rows
 from memfit.act.streaming.progress import Position, Progress
-from memfit.act.streaming.source import Source, row_bytes
+from memfit.act.streaming.selected import piece_bytes
+from memfit.act.streaming.source import Schema, Source, row_bytes
 from memfit.act.streaming.state import State, read_state
 from memfit.errors import UsageError
-from memfit.plan.order import Order, equal_edges
+from memfit.plan.bucketing import Bucketed, Lengths
+from memfit.plan.order import Order, Rows, equal_edges
 from memfit.plan.shuffling import Data, Mixing, keep_mixing, plan_mixing
 from memfit.units import format_size
+
+# What a row takes besides its values: where its sequence begins; its place among similar ones.
+_OFFSET_BYTES = 8
+_SORTING_BYTES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +35,44 @@ class Settings:
     """What a person asks of a stream.
 
     Attributes:
-        batch_size: Rows of a batch.
+        batch_size: Rows of a batch; `None` if `tokens` says how many.
         budget_bytes: The most memory to use.
         seed: What the order is made from; `None` for the order of the source.
         drop_remainder: Whether a last batch with fewer rows is left out.
+        tokens: The most that rows times the longest sequence of a batch may be.
     """
 
-    batch_size: int
+    batch_size: int | None
     budget_bytes: int
     seed: int | None = None
     drop_remainder: bool = False
+    tokens: int | None = None
 
     def __post_init__(self) -> None:
-        check_number("batch_size", self.batch_size, 1)
+        if (self.batch_size is None) == (self.tokens is None):
+            raise UsageError(
+                "A stream needs batch_size, the rows of a batch, or tokens, the most that rows "
+                f"times the longest sequence of a batch may be. Received: batch_size="
+                f"{self.batch_size!r} and tokens={self.tokens!r}. Give one of the two."
+            )
+        if self.tokens is not None:
+            check_number("tokens", self.tokens, 1)
+        else:
+            check_number("batch_size", self.batch_size, 1)
+        if self.tokens is not None and self.drop_remainder:
+            raise UsageError(
+                "drop_remainder is for batches of one size. Received: drop_remainder=True and "
+                f"tokens={self.tokens}, with which they differ. Leave it out, or give batch_size."
+            )
         if self.seed is not None:
             check_number("seed", self.seed, 0)
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows that a batch may have: no row has less than one token."""
+        found = self.batch_size if self.tokens is None else self.tokens
+        assert found is not None  # noqa: S101  # one of the two is given
+        return int(found)
 
 
 class Loader:
@@ -79,7 +110,7 @@ class Loader:
         try:
             with contextlib.closing(self._give(current.start, at_a_time)) as batches:
                 for batch in batches:
-                    current.given += -(-count_rows(batch) // self.settings.batch_size)
+                    current.given += -(-count_rows(batch) // self.settings.most_rows)
                     yield batch
         finally:
             current.is_open = False
@@ -107,6 +138,7 @@ class Loader:
             window_rows=self.mixing.window_rows,
             num_rows=self.source.num_rows,
             fingerprint=self._fingerprint,
+            tokens=self.settings.tokens,
         )
 
     def restore(self, value: Mapping[str, Any]) -> None:
@@ -144,7 +176,7 @@ class Loader:
         return (
             f"memfit stream: {source.num_rows:,} rows, {format_size(source.num_rows * size)}: "
             f"{describe(source.schema)}\n"
-            f"{len(self):,} batches of {settings.batch_size}, {order}\n"
+            f"{len(self):,} batches of {_describe_batch(settings)}, {order}\n"
             f"windows of {mixing.window_rows:,} rows, {format_size(mixing.window_rows * size)}; "
             f"at most {format_size(mixing.planned_bytes)} of {format_size(settings.budget_bytes)}\n"
             f"next: epoch {position.epoch}, batch {position.batch}"
@@ -152,11 +184,24 @@ class Loader:
 
     @property
     def _data(self) -> Data:
-        settings = self.settings
-        data = know(self.source, settings.batch_size, shuffles=settings.seed is not None)
-        if self.mapped is None:
+        lengths, mapped = self._lengths, self.mapped
+        batch_size = self.settings.most_rows if lengths is None else lengths.mean_batch
+        data = know(self.source, batch_size, shuffles=self.settings.seed is not None)
+        if lengths is not None:
+            return know_lengths(
+                data, self.source, lengths, 0.0 if mapped is None else mapped.growth
+            )
+        if mapped is None:
             return data
-        return dataclasses.replace(data, mapped_bytes=self.mapped.row_bytes)
+        return dataclasses.replace(data, mapped_bytes=mapped.row_bytes)
+
+    @property
+    def _lengths(self) -> Lengths | None:
+        if self.settings.tokens is None:
+            return None
+        lengths = self.source.lengths if isinstance(self.source, KnowsLengths) else None
+        assert lengths is not None  # noqa: S101  # measured before a loader is made
+        return lengths
 
     def _give(self, start: Position, at_a_time: int) -> Generator[tuple[Any, ...], None, None]:
         columns = self._batches.run(start.epoch, start.batch, at_a_time=at_a_time)
@@ -179,33 +224,82 @@ class Loader:
         edges = (
             equal_edges(self.source.num_rows, mixing.block_rows or 1) if groups is None else groups
         )
+        self._batches = Batches(self.source, self._order(edges), mixing.held_batches)
+
+    def _order(self, edges: Rows) -> Order | Bucketed:
+        settings, lengths = self.settings, self._lengths
         order = Order(
             edges,
-            mixing.window_rows,
-            self.settings.batch_size,
-            self.settings.seed,
-            drops_partial=self.settings.drop_remainder,
+            self.mixing.window_rows,
+            settings.most_rows,
+            settings.seed,
+            drops_partial=settings.drop_remainder,
         )
+        if lengths is not None:
+            costs = lengths.share_out(edges, share_of_rows(self.source.schema))
+            return Bucketed(dataclasses.replace(order, costs=costs), lengths)
         if order.num_batches == 0:
             raise UsageError(
-                f"No batch is left: drop_remainder=True, batch_size={self.settings.batch_size} and "
+                f"No batch is left: drop_remainder=True, batch_size={settings.batch_size} and "
                 f"{self.source.num_rows} rows. Make batch_size smaller, or keep the remainder."
             )
-        self._batches = Batches(self.source, order, mixing.held_batches)
+        return order
 
 
 def know(source: Source, batch_size: int, *, shuffles: bool) -> Data:
     """Returns what must be known of a source to plan for it."""
     groups = source.groups
+    num_ragged = sum(one.is_ragged for one in source.schema)
+    # Sequences are read piece by piece; groups have counted theirs.
+    size_bytes = row_bytes(source.schema)
+    pieces_bytes = 0
+    if num_ragged and groups is None:
+        pieces_bytes = round(min(piece_bytes(source), source.num_rows * size_bytes))
     return Data(
         num_rows=source.num_rows,
-        row_bytes=row_bytes(source.schema),
+        row_bytes=size_bytes + _OFFSET_BYTES * num_ragged,
         batch_size=batch_size,
         largest_group=None if groups is None else int(np.diff(groups).max()),
         num_groups=None if groups is None else len(groups) - 1,
-        scratch_bytes=source.scratch_bytes,
+        scratch_bytes=source.scratch_bytes + pieces_bytes,
         needs_mixing=shuffles and not source.is_shuffled,
     )
+
+
+def know_lengths(data: Data, source: Source, lengths: Lengths, growth: float) -> Data:
+    """Returns what is known of data besides, where it is known how long sequences are.
+
+    Args:
+        data: What is known of it.
+        source: Where rows come from.
+        lengths: How long they are.
+        growth: What a function makes of a batch, relative to the batch.
+    """
+    schema = source.schema
+    steps = [dataclasses.replace(one, mean_length=None) for one in schema if one.is_ragged]
+    alike = tuple(one for one in schema if not one.is_ragged)
+    batch_bytes = lengths.largest_batch_bytes(row_bytes(tuple(steps)), row_bytes(alike))
+    largest = data.largest_group
+    if source.groups is not None:
+        largest = math.ceil(lengths.share_out(source.groups, share_of_rows(schema)).max())
+    return dataclasses.replace(
+        data,
+        row_bytes=data.row_bytes + _SORTING_BYTES,
+        largest_group=largest,
+        largest_batch_bytes=(1 + growth) * batch_bytes,
+    )
+
+
+def share_of_rows(schema: Schema) -> float:
+    """Returns which part of all bytes is the same for every row, however long it is."""
+    alike = tuple(one for one in schema if not one.is_ragged)
+    return row_bytes(alike) / row_bytes(schema)
+
+
+def _describe_batch(settings: Settings) -> str:
+    if settings.tokens is None:
+        return str(settings.batch_size)
+    return f"at most {settings.tokens:,} tokens"
 
 
 def check_number(name: str, value: object, least: int) -> None:
