@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.plan.bucketing import Bucketed, Lengths, make_grid
+from memfit.plan.bucketing import Bucketed
+from memfit.plan.lengths import Lengths, make_grid
 from memfit.plan.order import Order, equal_edges
 
 

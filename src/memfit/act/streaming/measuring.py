@@ -13,10 +13,12 @@ from memfit.act.streaming.selected import read_pieces
 from memfit.act.streaming.showing import showing
 from memfit.act.streaming.source import Array, Ranges, Source, Values, read_into
 from memfit.errors import UsageError
-from memfit.plan.bucketing import Lengths, make_grid
+from memfit.plan.lengths import Lengths, make_grid
 
 # Rows whose lengths are asked for in one go.
 _CHUNK_ROWS = 65_536
+# More steps than any sequence has; up to here a step of the grid is a byte.
+_LONGEST = 1 << 31
 # What a batch takes in the index of an epoch, and a step while it is looked for in a window.
 _BATCH_INDEX_BYTES = 48
 _STEP_INDEX_BYTES = 24
@@ -103,7 +105,7 @@ def measure(source: Source, tokens: int) -> Measured:
             f"tokens is for sequences that differ in length. Received: tokens={tokens} and data "
             "whose rows all have the same shape. Give batch_size=32 or so instead."
         )
-    grid = make_grid(tokens)
+    grid = make_grid(min(tokens, _LONGEST))
     steps = np.empty(source.num_rows, np.uint8)
     totals = dict.fromkeys(names, 0)
     longest_row, longest, num_longer, at = 0, 0, 0, 0
@@ -111,7 +113,7 @@ def measure(source: Source, tokens: int) -> Measured:
         for found in _read_all(source, names):
             lengths = np.max(list(found.values()), axis=0)
             stop = at + len(lengths)
-            steps[at:stop] = np.searchsorted(grid, np.minimum(lengths, tokens))
+            steps[at:stop] = np.searchsorted(grid, np.minimum(lengths, grid[-1]))
             if lengths.max() > longest:
                 longest_row, longest = at + int(lengths.argmax()), int(lengths.max())
             num_longer += int((lengths > tokens).sum())

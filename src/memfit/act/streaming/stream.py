@@ -101,11 +101,12 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     settings = Settings(
         batch_size, parse_size(budget), seed if shuffle else None, drop_remainder, tokens
     )
+    if tokens is not None and oversample is not None:
+        _refuse_oversample()
     opened, layout = open_data(source, label, columns, features, image_size)
     opened = spill(opened, settings.budget_bytes)
     lengths = None
     if tokens is not None:
-        _refuse_oversample(oversample)
         opened = measured = measure(opened, tokens)
         lengths = measured.lengths
     if oversample is not None:
@@ -260,13 +261,12 @@ def _spec(column: Column) -> Spec:
     return Spec((None, *length, *column.shape), column.dtype)
 
 
-def _refuse_oversample(oversample: Any) -> None:
-    if oversample is not None:
-        raise UsageError(
-            "oversample draws other rows in every epoch, and tokens needs to know beforehand how "
-            "long they are. Received: both. Give batch_size instead of tokens, or class_weight "
-            "instead of oversample."
-        )
+def _refuse_oversample() -> None:
+    raise UsageError(
+        "oversample draws other rows in every epoch, and tokens needs to know beforehand how long "
+        "they are. Received: both. Give batch_size instead of tokens, or class_weight instead of "
+        "oversample."
+    )
 
 
 def _refuse_class_weight() -> None:
