@@ -6,6 +6,8 @@ import threading
 
 import keras
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from keras import layers, ops
 
@@ -14,6 +16,7 @@ import memfit
 BACKEND = keras.backend.backend()
 NUM_ROWS, WIDTH, BATCH = 500, 6, 32
 NUM_BATCHES = 16
+COLOURS = ("red", "green", "blue")
 
 
 @pytest.fixture(scope="module")
@@ -282,9 +285,9 @@ def test_rows_drawn_by_weights_come_in_fit(files):
 
 
 def make_sequences():
-    """Row `i` is `i + 1`, from 4 to 20 times; its label is `i` modulo 2."""
+    """Row `i` is `i + 1`, 4, 12 or 20 times; its label is `i` modulo 2."""
     for at in range(NUM_ROWS):
-        yield np.full(4 + 4 * (at % 5), at + 1, "float32"), np.float32(at % 2)
+        yield np.full(4 + 8 * (at % 3), at + 1, "float32"), np.float32(at % 2)
 
 
 def firsts_of(data, epochs=1):
@@ -332,3 +335,51 @@ def test_sequences_are_weighed_and_mapped_and_parted(monkeypatch, tmp_path):
     assert "batches of at most 128 tokens, shuffled" in str(data)
     with pytest.raises(memfit.UsageError, match="Give batch_size instead of tokens, or class_w"):
         memfit.stream(make_sequences, tokens=128, oversample={0: 1, 1: 9})
+
+
+def make_colours():
+    for at in range(60):
+        yield COLOURS[at % 3], np.float32(at % 3 == 0)
+
+
+def make_reader(*looked_up):
+    """A model that learns which colour is which."""
+    model = keras.Sequential([*looked_up, layers.Embedding(4, 2), layers.Dense(1, "sigmoid")])
+    model.compile(keras.optimizers.Adam(0.1), "binary_crossentropy")
+    return model
+
+
+def test_text_is_refused_where_there_are_no_tensors_of_it(monkeypatch, tmp_path):
+    if BACKEND == "tensorflow":
+        pytest.skip("TensorFlow has tensors of text")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = memfit.stream(make_colours, batch_size=8)
+
+    with pytest.raises(memfit.UsageError, match=r"takes numbers only, and .* text \(<U"):
+        make_reader().fit(data, verbose=0)
+
+
+@pytest.mark.skipif(
+    BACKEND != "tensorflow", reason="elsewhere Keras would load TensorFlow to look text up"
+)
+def test_text_is_looked_up_on_the_way_or_in_the_model(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    lookup = layers.StringLookup(vocabulary=COLOURS)
+    numbers = memfit.stream(make_colours, batch_size=8, map=lambda x, y: (lookup(x), y))
+    text = memfit.stream(make_colours, batch_size=8, shuffle=True)
+    model = make_reader(keras.Input((), dtype="string"), lookup)
+
+    assert next(iter(numbers))[0].tolist() == [1, 2, 3, 1, 2, 3, 1, 2]
+    assert model.fit(text, epochs=20, verbose=0).history["loss"][-1] < 0.1
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="they are numbers: one backend will do")
+def test_categories_come_as_numbers_that_a_model_learns(tmp_path):
+    colours, labels = zip(*make_colours(), strict=True)
+    table = {"colour": pa.array(colours).dictionary_encode(), "is_red": labels}
+    pq.write_table(pa.table(table), tmp_path / "colours.parquet")
+
+    data = memfit.stream(tmp_path / "colours.parquet", batch_size=8, label="is_red", shuffle=True)
+
+    assert data.categories == {"colour": COLOURS}
+    assert make_reader().fit(data, epochs=20, verbose=0).history["loss"][-1] < 0.1
