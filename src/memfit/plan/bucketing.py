@@ -61,7 +61,8 @@ class BucketedEpoch:
     def sizes(self, first: int, at_a_time: int) -> Iterator[int]:
         """Gives the rows of each batch from `first` on; never several at a time."""
         del at_a_time  # they have different lengths
-        return iter(np.diff(self.edges[first:]).tolist())
+        for batch in range(first, len(self.edges) - 1):
+            yield int(self.edges[batch + 1] - self.edges[batch])
 
     def window(self, index: int) -> Window:
         """Returns what is in a window: rows of similar length are neighbours in its permutation."""
@@ -74,9 +75,9 @@ class BucketedEpoch:
         by_length = window.permutation[np.argsort(~steps, kind="stable")]
         # Batches were cut from the longest to the shortest, and then put into another order.
         order = _order_batches(self.rows.key, index, len(sizes))
-        ends = np.empty(len(sizes), np.int64)
-        ends[order] = sizes
-        starts = (np.cumsum(ends) - ends)[order]
+        as_cut = np.empty(len(sizes), np.int64)
+        as_cut[order] = sizes
+        starts = (np.cumsum(as_cut) - as_cut)[order]
         moved = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
         return dataclasses.replace(
             window, permutation=by_length[np.arange(window.num_rows) + moved]

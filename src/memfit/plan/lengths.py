@@ -16,7 +16,7 @@ from memfit.plan.order import Rows
 # Steps of the grid from a power of two to the next; below twice as many it has every length.
 _STEPS = 8
 # Rows that are looked at in one go.
-_CHUNK_ROWS = 1_000_000
+_CHUNK_ROWS = 131_072
 _LEAST_LOOK = 64
 
 Shares = npt.NDArray[np.float64]

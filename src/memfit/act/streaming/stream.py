@@ -96,6 +96,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
 
     table = memfit.stream("rides/*.parquet", batch_size=256, label="price", features="matrix")
     photos = memfit.stream("photos/", batch_size=32, shuffle=True, image_size=(64, 64))
+    reviews = memfit.stream("reviews.parquet", tokens=16_384, shuffle=True, label="score")
     ```
     """
     settings = Settings(
