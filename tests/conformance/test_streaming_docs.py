@@ -25,11 +25,14 @@ def test_the_examples_run_and_then_the_commands(tmp_path, monkeypatch):
     assert len(commands) == 4
 
     runs = [["script.py"], *(["-m", *command] for command in commands)]
+    printed = []
     for arguments in runs:
         done = subprocess.run(
             [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr[-3000:]
+        printed.append(done.stdout)
+    assert all(one in printed[0] for one in re.findall("prints `(.*?)`", TEXT))
 
 
 def test_every_argument_of_stream_is_described():

@@ -6,6 +6,8 @@ import threading
 
 import keras
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from keras import layers, ops
 
@@ -14,6 +16,7 @@ import memfit
 BACKEND = keras.backend.backend()
 NUM_ROWS, WIDTH, BATCH = 500, 6, 32
 NUM_BATCHES = 16
+COLOURS = ("red", "green", "blue")
 
 
 @pytest.fixture(scope="module")
@@ -279,3 +282,104 @@ def test_rows_drawn_by_weights_come_in_fit(files):
     assert len(rows) == 2 * NUM_ROWS
     assert set(rows) == set(range(1, NUM_ROWS, 2))
     assert rows == rows_of(make_stream(files, oversample=np.arange(NUM_ROWS) % 2), epochs=2)
+
+
+def make_sequences():
+    """Row `i` is `i + 1`, 4, 12 or 20 times; its label is `i` modulo 2."""
+    for at in range(NUM_ROWS):
+        yield np.full(4 + 8 * (at % 3), at + 1, "float32"), np.float32(at % 2)
+
+
+def firsts_of(data, epochs=1):
+    return [int(one) - 1 for _ in range(epochs) for x, *_ in data for one in x[:, 0]]
+
+
+@pytest.mark.filterwarnings("error:Your input ran out of data")
+def test_fit_sees_sequences_of_similar_length_together(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data, same = (
+        memfit.stream(make_sequences, tokens=128, shuffle=True, budget="3.1MB") for _ in range(2)
+    )
+    assert data._loader.mixing.window_rows < NUM_ROWS
+    noting, watching = Noting(), Watching(data)
+    inputs = keras.Input((None,))
+    outputs = layers.Dense(1)(ops.mean(noting(inputs), axis=1, keepdims=True))
+    model = keras.Model(inputs, outputs)
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+
+    model.fit(data, epochs=2, verbose=0, callbacks=[watching])
+
+    noted = ops.convert_to_numpy(noting.seen).astype(int)
+    assert (noted[noted > 0] - 2).tolist() == firsts_of(same, epochs=2)
+    assert watching.positions[len(data) - 1 :: len(data)] == [(1, 0), (2, 0)]
+    assert len(watching.positions) == 2 * len(data)
+
+
+def test_sequences_are_weighed_and_mapped_and_parted(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = memfit.stream(
+        make_sequences,
+        tokens=128,
+        shuffle=True,
+        class_weight={1: 3.0},
+        map=lambda x, y, weight: (x / 2, y, weight * 2),
+    )
+    train, validation = data.split(0.7)
+
+    for x, y, weight in train:
+        assert x.size <= 128
+        assert np.array_equal(x[:, 0] * 2 % 2 == 0, y == 1)
+        assert np.array_equal(weight, np.where(y == 1, 6, 2))
+    assert {float(one) for _, _, weight in validation for one in weight} == {2.0}
+    assert sum(len(y) for half in (train, validation) for _, y, _ in half) == NUM_ROWS
+    assert "batches of at most 128 tokens, shuffled" in str(data)
+    with pytest.raises(memfit.UsageError, match="Give batch_size instead of tokens, or class_w"):
+        memfit.stream(make_sequences, tokens=128, oversample={0: 1, 1: 9})
+
+
+def make_colours():
+    for at in range(60):
+        yield COLOURS[at % 3], np.float32(at % 3 == 0)
+
+
+def make_reader(*looked_up):
+    """A model that learns which colour is which."""
+    model = keras.Sequential([*looked_up, layers.Embedding(4, 2), layers.Dense(1, "sigmoid")])
+    model.compile(keras.optimizers.Adam(0.1), "binary_crossentropy")
+    return model
+
+
+def test_text_is_refused_where_there_are_no_tensors_of_it(monkeypatch, tmp_path):
+    if BACKEND == "tensorflow":
+        pytest.skip("TensorFlow has tensors of text")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = memfit.stream(make_colours, batch_size=8)
+
+    with pytest.raises(memfit.UsageError, match=r"takes numbers only, and .* text \(<U"):
+        make_reader().fit(data, verbose=0)
+
+
+@pytest.mark.skipif(
+    BACKEND != "tensorflow", reason="elsewhere Keras would load TensorFlow to look text up"
+)
+def test_text_is_looked_up_on_the_way_or_in_the_model(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    lookup = layers.StringLookup(vocabulary=COLOURS)
+    numbers = memfit.stream(make_colours, batch_size=8, map=lambda x, y: (lookup(x), y))
+    text = memfit.stream(make_colours, batch_size=8, shuffle=True)
+    model = make_reader(keras.Input((), dtype="string"), lookup)
+
+    assert next(iter(numbers))[0].tolist() == [1, 2, 3, 1, 2, 3, 1, 2]
+    assert model.fit(text, epochs=20, verbose=0).history["loss"][-1] < 0.1
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="they are numbers: one backend will do")
+def test_categories_come_as_numbers_that_a_model_learns(tmp_path):
+    colours, labels = zip(*make_colours(), strict=True)
+    table = {"colour": pa.array(colours).dictionary_encode(), "is_red": labels}
+    pq.write_table(pa.table(table), tmp_path / "colours.parquet")
+
+    data = memfit.stream(tmp_path / "colours.parquet", batch_size=8, label="is_red", shuffle=True)
+
+    assert data.categories == {"colour": COLOURS}
+    assert make_reader().fit(data, epochs=20, verbose=0).history["loss"][-1] < 0.1

@@ -6,6 +6,7 @@ so that a batch number is all that it takes to go on from there.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,8 @@ class Epoch:
         first_pieces: First piece of each window, and the number of pieces.
         first_rows: Where each window begins in the stream, and the number of rows.
         key: What the permutations of its windows are made from; `None` if rows stay as they are.
+        batch_size: Rows of a batch.
+        drops_partial: Whether a last batch with fewer rows is left out.
     """
 
     starts: Rows
@@ -51,6 +54,8 @@ class Epoch:
     first_pieces: Rows
     first_rows: Rows
     key: tuple[int, ...] | None
+    batch_size: int
+    drops_partial: bool = False
 
     @property
     def num_windows(self) -> int:
@@ -66,18 +71,37 @@ class Epoch:
         """Returns the window that holds the row at this place of the stream."""
         return int(np.searchsorted(self.first_rows, row, side="right")) - 1
 
-    def window(self, index: int) -> Window:
-        """Returns what is in a window."""
+    def find_start(self, batch: int) -> int:
+        """Returns where a batch begins in the stream."""
+        return batch * self.batch_size
+
+    def sizes(self, first: int, at_a_time: int) -> Iterator[int]:
+        """Gives the rows of each piece of so many batches, from the batch `first` on.
+
+        A last batch with fewer rows is a piece by itself.
+        """
+        num_whole, rest = divmod(int(self.first_rows[-1]), self.batch_size)
+        for batch in range(first, num_whole, at_a_time):
+            yield min(at_a_time, num_whole - batch) * self.batch_size
+        if rest and not self.drops_partial:
+            yield rest
+
+    def ranges(self, index: int) -> tuple[tuple[int, int], ...]:
+        """Returns the rows of the source that a window holds, ascending."""
         first, stop = self.first_pieces[index], self.first_pieces[index + 1]
         starts, stops = self.starts[first:stop], self.stops[first:stop]
         if self.key is not None:
             by_place = np.argsort(starts)
             starts, stops = starts[by_place], stops[by_place]
+        return _joined(starts, stops)
+
+    def window(self, index: int) -> Window:
+        """Returns what is in a window."""
         num_rows = int(self.first_rows[index + 1] - self.first_rows[index])
         permutation = (
-            None if self.key is None else _randomness(self.key, 1 + index).permutation(num_rows)
+            None if self.key is None else randomness(self.key, 1 + index).permutation(num_rows)
         )
-        return Window(int(self.first_rows[index]), _joined(starts, stops), num_rows, permutation)
+        return Window(int(self.first_rows[index]), self.ranges(index), num_rows, permutation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +116,8 @@ class Order:
         shard: Which part of the rows is given, of `num_shards`.
         num_shards: How many parts there are; a row is in one of them, in every epoch.
         drops_partial: Whether a last batch with fewer rows is left out.
+        costs: How many rows of average size each block takes the room of; as many as it has if
+            `None`.
 
     Example:
     >>> order = Order(equal_edges(10, 4), window_rows=8, batch_size=5, seed=None)
@@ -106,6 +132,7 @@ class Order:
     shard: int = 0
     num_shards: int = 1
     drops_partial: bool = False
+    costs: npt.NDArray[np.float64] | None = None
 
     @property
     def num_rows(self) -> int:
@@ -123,16 +150,20 @@ class Order:
     def epoch(self, number: int) -> Epoch:
         """Returns the order of all rows in an epoch."""
         starts, stops = self.edges[:-1], self.edges[1:]
+        costs = stops - starts if self.costs is None else self.costs
         key = None if self.seed is None else (self.seed, number, self.num_shards, self.shard)
         if key is not None:
             # All shards deal from the same order of blocks.
-            blocks = _randomness(key[:2], _BLOCKS).permutation(len(starts))
-            starts, stops = starts[blocks], stops[blocks]
-        starts, stops = _cut_out(starts, stops, *self._places())
-        ends = np.cumsum(stops - starts)
-        first_pieces = _pack(ends, self.window_rows)
-        first_rows = np.concatenate(([0], ends))[first_pieces]
-        return Epoch(starts, stops, first_pieces, first_rows, key)
+            blocks = randomness(key[:2], _BLOCKS).permutation(len(starts))
+            starts, stops, costs = starts[blocks], stops[blocks], costs[blocks]
+        each = costs / (stops - starts)
+        starts, stops, kept = _cut_out(starts, stops, *self._places())
+        sizes = stops - starts
+        first_pieces = _pack(np.cumsum(sizes * each[kept]), self.window_rows)
+        first_rows = np.concatenate(([0], np.cumsum(sizes)))[first_pieces]
+        return Epoch(
+            starts, stops, first_pieces, first_rows, key, self.batch_size, self.drops_partial
+        )
 
     def _places(self) -> tuple[int, int]:
         """The part of all rows, in the order of their blocks, that the shard has.
@@ -158,29 +189,35 @@ def equal_edges(num_rows: int, block_rows: int) -> Rows:
     return np.append(np.arange(0, num_rows, block_rows, dtype=np.int64), num_rows)
 
 
-def _randomness(key: tuple[int, ...], stream: int) -> np.random.Generator:
+def randomness(key: tuple[int, ...], stream: int) -> np.random.Generator:
     """Random numbers of their own for every key and stream."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([*key, stream])))
 
 
-def _cut_out(starts: Rows, stops: Rows, first: int, stop: int) -> tuple[Rows, Rows]:
-    """Keeps the rows from place `first` to `stop`; blocks at both ends may be cut."""
+def _cut_out(
+    starts: Rows, stops: Rows, first: int, stop: int
+) -> tuple[Rows, Rows, npt.NDArray[np.bool_]]:
+    """Keeps the rows from place `first` to `stop`; blocks at both ends may be cut.
+
+    Returns:
+        Where each piece starts and stops, and which of the blocks they are.
+    """
     ends = np.cumsum(stops - starts)
     begins = ends - (stops - starts)
     kept = (ends > first) & (begins < stop)
     starts = (starts + np.maximum(first - begins, 0))[kept]
     stops = (stops - np.maximum(ends - stop, 0))[kept]
-    return starts, stops
+    return starts, stops, kept
 
 
-def _pack(ends: Rows, window_rows: int) -> Rows:
+def _pack(ends: npt.NDArray[Any], window_rows: int) -> Rows:
     """Puts as many neighbours into each window as fit, at least one."""
-    num_rows = int(ends[-1]) if len(ends) else 0
+    num_rows = math.ceil(ends[-1]) if len(ends) else 0
     # Windows of about the same size: a small one at the end would mix badly.
     share = -(-num_rows // math.ceil(num_rows / window_rows)) if num_rows else 0
     firsts = [0]
     while firsts[-1] < len(ends):
-        before = int(ends[firsts[-1] - 1]) if firsts[-1] else 0
+        before = ends[firsts[-1] - 1] if firsts[-1] else 0
         at = int(np.searchsorted(ends, before + share, side="left")) + 1
         if at > firsts[-1] + 1 and at <= len(ends) and ends[at - 1] - before > window_rows:
             at -= 1

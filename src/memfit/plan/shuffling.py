@@ -29,6 +29,8 @@ _LEAST_BLOCK_BYTES = 16 * 1024
 _CACHED_WINDOW_BYTES = 6_000_000
 _LARGE_BLOCK_BYTES = 512 * 1024
 _GOOD_DEFF = 1.1
+# Where rows of similar length make a batch: fewer batches in a window have more padding.
+_SIMILAR_BATCHES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Data:
         scratch_bytes: What reading takes besides the rows that are read.
         mapped_bytes: What a row takes in what a function makes of a batch, besides the batch.
         needs_mixing: Whether neighbours may be alike and must be parted.
+        largest_batch_bytes: What the largest batch takes, and what is made of it, where batches
+            have different numbers of rows and `batch_size` is their mean.
     """
 
     num_rows: int
@@ -54,10 +58,13 @@ class Data:
     scratch_bytes: int = 0
     mapped_bytes: float = 0.0
     needs_mixing: bool = True
+    largest_batch_bytes: float | None = None
 
     @property
     def batch_bytes(self) -> float:
         """What a batch takes, and what is made of it."""
+        if self.largest_batch_bytes is not None:
+            return self.largest_batch_bytes
         return min(self.batch_size, self.num_rows) * (self.row_bytes + self.mapped_bytes)
 
     @property
@@ -97,7 +104,10 @@ def plan_mixing(data: Data, budget_bytes: int) -> Mixing:
     if window_rows < data.least_block:
         _refuse(data, budget_bytes)
     if not data.needs_mixing:
-        window_rows = max(min(window_rows, _rows_of(_CACHED_WINDOW_BYTES, data)), data.least_block)
+        enough = _rows_of(_CACHED_WINDOW_BYTES, data)
+        if data.largest_batch_bytes is not None:
+            enough = max(enough, _SIMILAR_BATCHES * data.batch_size)
+        window_rows = max(min(window_rows, enough), data.least_block)
     window_rows = min(window_rows, data.num_rows)
     block_rows = _choose_block(data, window_rows, budget_bytes)
     return keep_mixing(data, budget_bytes, block_rows, window_rows)
@@ -214,5 +224,5 @@ def _refuse(data: Data, budget_bytes: int) -> None:
         f"The budget is too small for this data. Received: {format_size(budget_bytes)}. "
         f"The least that would do is {format_size(least_budget_bytes(data) * 1.01)}: two windows "
         f"of one {unit} ({data.least_block} rows, {format_size(block_bytes)}) and {_LEAST_HELD} "
-        f"batches of {format_size(data.batch_bytes)}. Give that, or a smaller batch_size."
+        f"batches of {format_size(data.batch_bytes)}. Give that, or make batches smaller."
     )

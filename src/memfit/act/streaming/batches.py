@@ -1,12 +1,16 @@
-"""Batches of an epoch, from any of them on: the rows of windows, cut at every `batch_size`."""
+"""Batches of an epoch, from any of them on: the rows of windows, cut as an order says."""
 
 import contextlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+
+import numpy as np
+import numpy.typing as npt
 
 from memfit.act.streaming.buffers import BufferPool
 from memfit.act.streaming.ragged import Ragged, concatenate
 from memfit.act.streaming.source import Array, ChangesByEpoch, Schema, Source, allocate
 from memfit.act.streaming.windows import LoadedWindow, load_window, read_windows
+from memfit.plan.bucketing import Bucketed, BucketedEpoch
 from memfit.plan.order import Epoch, Order
 
 Columns = dict[str, Array]
@@ -21,11 +25,13 @@ class Batches:
         most_held: How many batches there may be at a time.
     """
 
-    def __init__(self, source: Source, order: Order, most_held: int = 1) -> None:
+    def __init__(self, source: Source, order: Order | Bucketed, most_held: int = 1) -> None:
         self.source = source
         self.order = order
-        self._most_held = most_held
-        self._last_epoch: tuple[int, Epoch] | None = None
+        self._grid = order.lengths.grid if isinstance(order, Bucketed) else None
+        # Memory is used again for batches of the same number of rows only.
+        self._most_kept = most_held if self._grid is None else 0
+        self._last_epoch: tuple[int, Epoch | BucketedEpoch] | None = None
         self._last_window: tuple[int, int, LoadedWindow] | None = None
 
     def __len__(self) -> int:
@@ -49,38 +55,29 @@ class Batches:
         self.source.check()
         self._last_window = None  # a look at single batches is over
         layout = self._lay_out(epoch)
-        row = first * self.order.batch_size
+        row = layout.find_start(first)
         windows = read_windows(self._source_in(epoch), layout, layout.find_window(row))
-        pool = BufferPool(self._most_held // at_a_time)
+        pool = BufferPool(self._most_kept // at_a_time)
         with contextlib.closing(windows):
             loaded = next(windows)
-            for size in self._sizes(first, at_a_time):
+            for size in layout.sizes(first, at_a_time):
                 batch = _Unfinished(self.source.schema, size, pool)
                 row += batch.add(loaded, row)
                 while not batch.is_full:
                     loaded = next(windows)
                     row += batch.add(loaded, row)
-                yield batch.finish()
+                yield batch.finish(self._grid)
 
     def get(self, epoch: int, index: int) -> Columns:
         """Returns one batch; quick for batches in their order, since the last window is kept."""
         layout = self._lay_out(epoch)
-        row = index * self.order.batch_size
-        batch = _Unfinished(self.source.schema, next(self._sizes(index, 1)), BufferPool(0))
+        row = layout.find_start(index)
+        batch = _Unfinished(self.source.schema, next(layout.sizes(index, 1)), BufferPool(0))
         while not batch.is_full:
             row += batch.add(self._load(epoch, layout, layout.find_window(row)), row)
-        return batch.finish()
+        return batch.finish(self._grid)
 
-    def _sizes(self, first: int, at_a_time: int) -> Iterator[int]:
-        """How many rows each piece of the stream has, from a batch on."""
-        size = self.order.batch_size
-        num_whole = self.order.num_rows // size
-        for batch in range(first, num_whole, at_a_time):
-            yield min(at_a_time, num_whole - batch) * size
-        if len(self) > num_whole:
-            yield self.order.num_rows - num_whole * size
-
-    def _lay_out(self, epoch: int) -> Epoch:
+    def _lay_out(self, epoch: int) -> Epoch | BucketedEpoch:
         if self._last_epoch is None or self._last_epoch[0] != epoch:
             self._last_epoch = (epoch, self.order.epoch(epoch))
         return self._last_epoch[1]
@@ -93,7 +90,7 @@ class Batches:
             else source
         )
 
-    def _load(self, epoch: int, layout: Epoch, index: int) -> LoadedWindow:
+    def _load(self, epoch: int, layout: Epoch | BucketedEpoch, index: int) -> LoadedWindow:
         if self._last_window is None or self._last_window[:2] != (epoch, index):
             self._last_window = None  # before memory for the next is taken
             window = layout.window(index)
@@ -131,10 +128,10 @@ class _Unfinished:
         self._num_left -= number
         return number
 
-    def finish(self) -> Columns:
-        """Returns the columns; sequences are padded to the longest among them."""
+    def finish(self, grid: npt.NDArray[np.int64] | None) -> Columns:
+        """Returns the columns; sequences are padded to the longest among them, rounded up."""
         for one in self._schema:
             if one.is_ragged:
                 parts = [part[one.name] for part in self._ragged]
-                self._arrays[one.name] = concatenate(parts).pad()
+                self._arrays[one.name] = concatenate(parts).pad(grid)
         return self._arrays

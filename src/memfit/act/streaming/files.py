@@ -1,6 +1,5 @@
 """Files as sources read them: at any place, by several threads, noticed when they change."""
 
-import contextlib
 import hashlib
 import os
 import threading
@@ -103,8 +102,11 @@ class DataFile:
             os.close(descriptor)
 
     def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):
+        # At the end of Python modules may be gone, contextlib among them.
+        try:  # noqa: SIM105
             self.close()
+        except (AttributeError, OSError):
+            pass
 
     def _read_some(self, offset: int, into: memoryview) -> int:
         if hasattr(os, "preadv"):

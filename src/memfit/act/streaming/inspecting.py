@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from memfit.act.streaming.knowing import know
 from memfit.act.streaming.layout import Layout
-from memfit.act.streaming.loader import check_number, know
+from memfit.act.streaming.loader import check_number
 from memfit.act.streaming.source import Source, row_bytes
 from memfit.plan.shuffling import least_budget_bytes, plan_mixing
 

@@ -10,14 +10,18 @@ import numpy as np
 
 from memfit.act.streaming.batches import Batches
 from memfit.act.streaming.chained import describe
+from memfit.act.streaming.knowing import know, know_lengths, share_of_rows
 from memfit.act.streaming.layout import Layout
 from memfit.act.streaming.mapping import Mapped, count_rows, map_in_order
+from memfit.act.streaming.measuring import KnowsLengths
 from memfit.act.streaming.part import split_rows
 from memfit.act.streaming.progress import Position, Progress
 from memfit.act.streaming.source import Source, row_bytes
 from memfit.act.streaming.state import State, read_state
 from memfit.errors import UsageError
-from memfit.plan.order import Order, equal_edges
+from memfit.plan.bucketing import Bucketed
+from memfit.plan.lengths import Lengths
+from memfit.plan.order import Order, Rows, equal_edges
 from memfit.plan.shuffling import Data, Mixing, keep_mixing, plan_mixing
 from memfit.units import format_size
 
@@ -27,25 +31,48 @@ class Settings:
     """What a person asks of a stream.
 
     Attributes:
-        batch_size: Rows of a batch.
+        batch_size: Rows of a batch; `None` if `tokens` says how many.
         budget_bytes: The most memory to use.
         seed: What the order is made from; `None` for the order of the source.
         drop_remainder: Whether a last batch with fewer rows is left out.
         shard: Which part of the rows is given, of `num_shards`.
         num_shards: How many parts there are.
+        tokens: The most that rows times the longest sequence of a batch may be.
     """
 
-    batch_size: int
+    batch_size: int | None
     budget_bytes: int
     seed: int | None = None
     drop_remainder: bool = False
     shard: int = 0
     num_shards: int = 1
+    tokens: int | None = None
 
     def __post_init__(self) -> None:
-        check_number("batch_size", self.batch_size, 1)
+        if (self.batch_size is None) == (self.tokens is None):
+            raise UsageError(
+                "A stream needs batch_size, the rows of a batch, or tokens, the most that rows "
+                f"times the longest sequence of a batch may be. Received: batch_size="
+                f"{self.batch_size!r} and tokens={self.tokens!r}. Give one of the two."
+            )
+        if self.tokens is not None:
+            check_number("tokens", self.tokens, 1)
+        else:
+            check_number("batch_size", self.batch_size, 1)
+        if self.tokens is not None and self.drop_remainder:
+            raise UsageError(
+                "drop_remainder is for batches of one size. Received: drop_remainder=True and "
+                f"tokens={self.tokens}, with which they differ. Leave it out, or give batch_size."
+            )
         if self.seed is not None:
             check_number("seed", self.seed, 0)
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows that a batch may have: no row has less than one token."""
+        found = self.batch_size if self.tokens is None else self.tokens
+        assert found is not None  # noqa: S101  # one of the two is given
+        return int(found)
 
 
 class Loader:
@@ -88,7 +115,7 @@ class Loader:
         try:
             with contextlib.closing(self._give(current.start, at_a_time)) as batches:
                 for batch in batches:
-                    current.given += -(-count_rows(batch) // self.settings.batch_size)
+                    current.given += -(-count_rows(batch) // self.settings.most_rows)
                     yield batch
         finally:
             current.is_open = False
@@ -117,6 +144,7 @@ class Loader:
             window_rows=self.mixing.window_rows,
             num_rows=self.source.num_rows,
             fingerprint=self._fingerprint,
+            tokens=self.settings.tokens,
         )
 
     def restore(self, value: Mapping[str, Any]) -> None:
@@ -147,8 +175,13 @@ class Loader:
         """Returns a loader of one of `count` equal parts of the rows of every epoch.
 
         Raises:
-            UsageError: There is no such part, or this is one already.
+            UsageError: There is no such part, this is one already, or batches differ in size.
         """
+        if self.settings.tokens is not None:
+            raise UsageError(
+                "A stream with tokens cannot be dealt to shards: these would not have equally many "
+                "batches. Give batch_size, or give each process files of its own."
+            )
         check_number("count", count, 1)
         check_number("index", index, 0)
         if index >= count or count > self.source.num_rows or self.settings.num_shards > 1:
@@ -173,7 +206,7 @@ class Loader:
         return (
             f"memfit stream: {source.num_rows:,} rows, {format_size(source.num_rows * size)}: "
             f"{describe(source.schema)}\n"
-            f"{len(self):,} batches of {settings.batch_size}, {order}"
+            f"{len(self):,} batches of {_describe_batch(settings)}, {order}"
             f"{of_all if settings.num_shards > 1 else ''}\n"
             f"windows of {mixing.window_rows:,} rows, {format_size(mixing.window_rows * size)}; "
             f"at most {format_size(mixing.planned_bytes)} of {format_size(settings.budget_bytes)}\n"
@@ -182,11 +215,24 @@ class Loader:
 
     @property
     def _data(self) -> Data:
-        settings = self.settings
-        data = know(self.source, settings.batch_size, shuffles=settings.seed is not None)
-        if self.mapped is None:
+        lengths, mapped = self._lengths, self.mapped
+        batch_size = self.settings.most_rows if lengths is None else lengths.mean_batch
+        data = know(self.source, batch_size, shuffles=self.settings.seed is not None)
+        if lengths is not None:
+            return know_lengths(
+                data, self.source, lengths, 0.0 if mapped is None else mapped.growth
+            )
+        if mapped is None:
             return data
-        return dataclasses.replace(data, mapped_bytes=self.mapped.row_bytes)
+        return dataclasses.replace(data, mapped_bytes=mapped.row_bytes)
+
+    @property
+    def _lengths(self) -> Lengths | None:
+        if self.settings.tokens is None:
+            return None
+        lengths = self.source.lengths if isinstance(self.source, KnowsLengths) else None
+        assert lengths is not None  # noqa: S101  # measured before a loader is made
+        return lengths
 
     def _give(self, start: Position, at_a_time: int) -> Generator[tuple[Any, ...], None, None]:
         columns = self._batches.run(start.epoch, start.batch, at_a_time=at_a_time)
@@ -209,35 +255,34 @@ class Loader:
         edges = (
             equal_edges(self.source.num_rows, mixing.block_rows or 1) if groups is None else groups
         )
+        self._batches = Batches(self.source, self._order(edges), mixing.held_batches)
+
+    def _order(self, edges: Rows) -> Order | Bucketed:
+        settings, lengths = self.settings, self._lengths
         order = Order(
             edges,
-            mixing.window_rows,
-            self.settings.batch_size,
-            self.settings.seed,
-            self.settings.shard,
-            self.settings.num_shards,
-            drops_partial=self.settings.drop_remainder,
+            self.mixing.window_rows,
+            settings.most_rows,
+            settings.seed,
+            settings.shard,
+            settings.num_shards,
+            drops_partial=settings.drop_remainder,
         )
+        if lengths is not None:
+            costs = lengths.share_out(edges, share_of_rows(self.source.schema))
+            return Bucketed(dataclasses.replace(order, costs=costs), lengths)
         if order.num_batches == 0:
             raise UsageError(
-                f"No batch is left: drop_remainder=True, batch_size={self.settings.batch_size} and "
+                f"No batch is left: drop_remainder=True, batch_size={settings.batch_size} and "
                 f"{order.num_rows} rows. Make batch_size smaller, or keep the remainder."
             )
-        self._batches = Batches(self.source, order, mixing.held_batches)
+        return order
 
 
-def know(source: Source, batch_size: int, *, shuffles: bool) -> Data:
-    """Returns what must be known of a source to plan for it."""
-    groups = source.groups
-    return Data(
-        num_rows=source.num_rows,
-        row_bytes=row_bytes(source.schema),
-        batch_size=batch_size,
-        largest_group=None if groups is None else int(np.diff(groups).max()),
-        num_groups=None if groups is None else len(groups) - 1,
-        scratch_bytes=source.scratch_bytes,
-        needs_mixing=shuffles and not source.is_shuffled,
-    )
+def _describe_batch(settings: Settings) -> str:
+    if settings.tokens is None:
+        return str(settings.batch_size)
+    return f"at most {settings.tokens:,} tokens"
 
 
 def check_number(name: str, value: object, least: int) -> None:

@@ -36,11 +36,13 @@ class Mapped:
         function: Takes inputs, targets and weights; returns them, or inputs alone.
         specs: A `Spec` in the place of each array that it returns.
         row_bytes: What it returns for a row takes in memory.
+        growth: The same, relative to what it gets.
     """
 
     function: Function
     specs: Batch
     row_bytes: float
+    growth: float
 
     def apply(self, batch: Batch, epoch: int, number: int) -> Batch:
         """Returns what the function makes of a batch.
@@ -57,8 +59,8 @@ class Mapped:
         return made
 
 
-def learn_mapping(function: Function, source: Source, layout: Layout, batch_size: int) -> Mapped:
-    """Runs a function on the first rows of a source to see what it makes of them.
+def learn_mapping(function: Function, source: Source, layout: Layout, num_rows: int) -> Mapped:
+    """Runs a function on the first rows of a source, or on all, to see what it makes of them.
 
     Raises:
         UsageError: It cannot be called, or returns what cannot be a batch.
@@ -68,20 +70,22 @@ def learn_mapping(function: Function, source: Source, layout: Layout, batch_size
             f"map must be a function of a batch. Received: {function!r}. "
             "Give one such as map=lambda x, y: (x / 255, y)."
         )
-    num_rows = min(batch_size, source.num_rows)
+    num_rows = min(num_rows, source.num_rows)
     columns = {
         name: values.pad() if isinstance(values, Ragged) else values
         for name, values in source.read(0, num_rows).items()
     }
+    batch = layout.arrange(columns)
+    given_bytes = sum(array.nbytes for array in _leaves(batch))
     try:
-        made = _call(function, layout.arrange(columns))
+        made = _call(function, batch)
     except Exception as error:
         error.add_note(f"Raised in map= of memfit.stream, on the first {num_rows} rows.")
         raise
     is_ragged = any(one.is_ragged for one in source.schema)
     specs = _walk(made, lambda array: _learn(array, num_rows, is_ragged=is_ragged))
     size_bytes = sum(array.nbytes for array in _leaves(made))
-    return Mapped(function, specs, size_bytes / num_rows)
+    return Mapped(function, specs, size_bytes / num_rows, size_bytes / max(given_bytes, 1))
 
 
 def map_in_order(

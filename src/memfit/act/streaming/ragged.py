@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+# Room for more steps than are expected: what is not used takes no memory.
+_SPARE = 1.1
+
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
@@ -37,16 +40,58 @@ class Ragged:
         lengths = self.lengths[rows]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         # Where each step lies: its place among the steps taken, moved to where its sequence is.
-        moved = np.repeat(self.offsets[rows] - offsets[:-1], lengths)
-        return Ragged(self.values[np.arange(offsets[-1]) + moved], offsets)
+        places = np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        places += np.arange(offsets[-1])
+        return Ragged(self.values[places], offsets)
 
-    def pad(self) -> npt.NDArray[Any]:
-        """Returns a dense array as long as the longest sequence, with zeros (or "") after each."""
+    def pad(self, grid: npt.NDArray[np.int64] | None = None) -> npt.NDArray[Any]:
+        """Returns a dense array as long as the longest sequence, with zeros (or "") after each.
+
+        Args:
+            grid: Lengths to which the longest is rounded up.
+        """
         lengths = self.lengths
         longest = int(lengths.max(initial=0))
+        if grid is not None:
+            longest = int(grid[np.searchsorted(grid, longest)])
         padded = np.zeros((len(self), longest, *self.values.shape[1:]), self.values.dtype)
         padded[np.arange(longest) < lengths[:, None]] = self.values[: self.offsets[-1]]
         return padded
+
+
+class GrowingRagged:
+    """Sequences that are added part by part, without a moment in which all are there twice.
+
+    Args:
+        dtype: The type of their values.
+        shape: The shape of a step.
+        mean_length: Steps of a sequence, as far as is known.
+        num_rows: How many sequences there will be.
+    """
+
+    def __init__(
+        self, dtype: np.dtype[Any], shape: tuple[int, ...], mean_length: float, num_rows: int
+    ) -> None:
+        self._offsets = np.zeros(num_rows + 1, np.int64)
+        self._values = np.empty((int(_SPARE * mean_length * num_rows), *shape), dtype)
+        self._num_rows = 0
+
+    def add(self, part: Ragged) -> None:
+        """Adds some sequences."""
+        start = int(self._offsets[self._num_rows])
+        stop = start + int(part.offsets[-1])
+        if stop > len(self._values):
+            larger = np.empty((int(_SPARE * stop), *self._values.shape[1:]), self._values.dtype)
+            larger[:start] = self._values[:start]
+            self._values = larger
+        self._values[start:stop] = part.values[: part.offsets[-1]]
+        rows = slice(self._num_rows + 1, self._num_rows + 1 + len(part))
+        self._offsets[rows] = part.offsets[1:] + start
+        self._num_rows += len(part)
+
+    def finish(self) -> Ragged:
+        """Returns all of them."""
+        return Ragged(self._values[: self._offsets[self._num_rows]], self._offsets)
 
 
 def concatenate(parts: Sequence[Ragged]) -> Ragged:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from memfit.act.streaming.cache import ADVICE, Room, find_cache
 from memfit.act.streaming.cache_use import begin_use
@@ -81,6 +82,10 @@ class Spooled:
     def read(self, start: int, stop: int) -> dict[str, Values]:
         """Returns rows."""
         return self._store.read(start, stop)
+
+    def read_lengths(self, start: int, stop: int) -> dict[str, npt.NDArray[np.int64]]:
+        """Returns how long the sequences of some rows are."""
+        return self._store.read_lengths(start, stop)
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Reads rows into arrays."""

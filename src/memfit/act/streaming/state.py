@@ -18,7 +18,7 @@ class State:
         epoch: The epoch, from 0.
         batch: How many of its batches were used.
         seed: What the order is made from; `None` for the order of the source.
-        batch_size: Rows of a batch.
+        batch_size: Rows of a batch; `None` if `tokens` says how many.
         drop_remainder: Whether a last batch with fewer rows is left out.
         num_shards: How many parts the rows are dealt to. Which of them this is does not matter:
             all stand at the same batch.
@@ -26,19 +26,21 @@ class State:
         window_rows: Rows of a window.
         num_rows: Rows of the data.
         fingerprint: What tells this data from other data.
+        tokens: The most that rows times the longest sequence of a batch may be.
         version: Which version of memfit's order this is about.
     """
 
     epoch: int
     batch: int
     seed: int | None
-    batch_size: int
+    batch_size: int | None
     drop_remainder: bool
     num_shards: int
     block_rows: int | None
     window_rows: int
     num_rows: int
     fingerprint: str
+    tokens: int | None = None
     version: int = _VERSION
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class State:
                 f"{current.fingerprint[:8]}. Some rows would be seen twice and others never: "
                 "stream the data that the state was made with, or begin anew without the state."
             )
-        for name in ("batch_size", "drop_remainder", "num_shards"):
+        for name in ("batch_size", "tokens", "drop_remainder", "num_shards"):
             before, now = getattr(self, name), getattr(current, name)
             if before != now:
                 raise UsageError(
@@ -80,7 +82,9 @@ def read_state(value: Mapping[str, Any]) -> State:
         UsageError: It is not one, or of another version of memfit.
     """
     names = {one.name for one in dataclasses.fields(State)}
-    if not isinstance(value, Mapping) or set(value) != names or value["version"] != _VERSION:
+    # States of older versions know no tokens.
+    is_state = isinstance(value, Mapping) and {*value, "tokens"} == names
+    if not is_state or value["version"] != _VERSION:
         raise UsageError(
             f"Cannot restore from this. Received: {str(value)[:100]}. Expected what state() of a "
             f"stream returned, version {_VERSION}."

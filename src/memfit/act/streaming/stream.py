@@ -16,6 +16,7 @@ from memfit.act.streaming.drawing import draw_rows
 from memfit.act.streaming.layout import open_data, unwrap
 from memfit.act.streaming.loader import Loader, Settings
 from memfit.act.streaming.mapping import learn_mapping
+from memfit.act.streaming.measuring import measure
 from memfit.act.streaming.source import Column
 from memfit.act.streaming.spilling import spill
 from memfit.act.streaming.weighting import weigh_classes
@@ -32,7 +33,8 @@ _RAN_OUT = "Your input ran out of data"
 def stream(  # noqa: PLR0913  # what is streamed, and how
     source: Any,
     *,
-    batch_size: int,
+    batch_size: int | None = None,
+    tokens: int | None = None,
     shuffle: bool = False,
     budget: str = "256MB",
     seed: int = 0,
@@ -61,6 +63,8 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
             A function without arguments that returns an iterator of rows, a `tf.data.Dataset` and
             other objects that can be iterated are read once, now, into that cache.
         batch_size: Rows of a batch.
+        tokens: Instead of `batch_size`, for sequences that differ in length: rows of similar
+            length make a batch, as many as fit, so that rows times the longest is at most this.
         shuffle: Whether rows come in a random order, another one in every epoch.
         budget: The most memory that the stream takes: windows, reads and batches.
         seed: What the random order is made from.
@@ -95,16 +99,32 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
 
     table = memfit.stream("rides/*.parquet", batch_size=256, label="price", features="matrix")
     photos = memfit.stream("photos/", batch_size=32, shuffle=True, image_size=(64, 64))
+    reviews = memfit.stream("reviews.parquet", tokens=16_384, shuffle=True, label="score")
     ```
     """
-    settings = Settings(batch_size, parse_size(budget), seed if shuffle else None, drop_remainder)
+    settings = Settings(
+        batch_size,
+        parse_size(budget),
+        seed if shuffle else None,
+        drop_remainder,
+        tokens=tokens,
+    )
+    if tokens is not None and oversample is not None:
+        _refuse_oversample()
     opened, layout = open_data(source, label, columns, features, image_size, filesystem)
     opened = spill(opened, settings.budget_bytes)
+    lengths = None
+    if tokens is not None:
+        opened = measured = measure(opened, tokens)
+        lengths = measured.lengths
     if oversample is not None:
         opened, layout = draw_rows(opened, layout, oversample)
     if class_weight is not None:
         opened, layout = weigh_classes(opened, layout, class_weight)
-    mapped = None if map is None else learn_mapping(map, opened, layout, batch_size)
+    mapped = None
+    if map is not None:
+        num_rows = settings.most_rows if lengths is None else next(lengths.cut_in_order())
+        mapped = learn_mapping(map, opened, layout, num_rows)
     return Stream(Loader(opened, layout, settings, mapped))
 
 
@@ -215,8 +235,8 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
         return len(self)
 
     @property
-    def batch_size(self) -> int:
-        """Rows of a batch."""
+    def batch_size(self) -> int | None:
+        """Rows of a batch; `None` if batches differ."""
         return self._loader.settings.batch_size
 
     @property
@@ -228,8 +248,9 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
     def partial_batch_size(self) -> int | None:
         """Rows of the last batch, if these are fewer."""
         settings = self._loader.settings
-        rest = self._loader.num_rows % settings.batch_size
-        return None if rest == 0 or settings.drop_remainder else rest
+        if settings.batch_size is None or settings.drop_remainder:
+            return None
+        return self._loader.num_rows % settings.batch_size or None
 
     def on_epoch_begin(self) -> None:
         """Called by Keras before the first batch."""
@@ -254,7 +275,7 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
         return Fed(
             begin=loader.run,
             specs=specs if loader.mapped is None else loader.mapped.specs,
-            batch_size=loader.settings.batch_size,
+            batch_size=loader.settings.most_rows,
             num_batches=len(loader),
             at_a_time=1 if is_single else at_a_time,
         )
@@ -263,6 +284,14 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
 def _spec(column: Column) -> Spec:
     length = (None,) if column.is_ragged else ()
     return Spec((None, *length, *column.shape), column.dtype)
+
+
+def _refuse_oversample() -> None:
+    raise UsageError(
+        "oversample draws other rows in every epoch, and tokens needs to know beforehand how long "
+        "they are. Received: both. Give batch_size instead of tokens, or class_weight instead of "
+        "oversample."
+    )
 
 
 def _refuse_class_weight() -> None:

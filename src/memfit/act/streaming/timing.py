@@ -86,7 +86,7 @@ def time_stream(open_it: Open, settings: Settings, most_s: float) -> Timing:
     idle_bytes = read_tree_bytes()
     first, second = (_pass(loader, most_s, idle_bytes) for _ in range(2))
     return Timing(
-        batch_size=settings.batch_size,
+        batch_size=settings.most_rows,
         budget_bytes=settings.budget_bytes,
         first=first,
         second=second,
@@ -135,7 +135,7 @@ def _measure_deff(loader: Loader, most_s: float) -> float | None:
     variance = np.mean(squares[:-1]) - whole.mean() ** 2 if len(means) >= _LEAST_BATCHES else 0.0
     if not variance > 0:
         return None
-    return float(whole.var() / (variance / loader.settings.batch_size))
+    return float(whole.var() / (variance / loader.settings.most_rows))
 
 
 def _has_plain_labels(loader: Loader) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from memfit.act.streaming.layout import Layout
+from memfit.act.streaming.measuring import KnowsLengths
 from memfit.act.streaming.part import split_rows
 from memfit.act.streaming.rows import PARTS
 from memfit.act.streaming.source import (
@@ -68,6 +69,7 @@ class Weighed:
         self.groups = source.groups
         self.is_shuffled = source.is_shuffled
         self.scratch_bytes = source.scratch_bytes
+        self.lengths = source.lengths if isinstance(source, KnowsLengths) else None
         self.fingerprint = source.fingerprint
         self.check = source.check
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memfit.act.streaming.ragged import Ragged, concatenate
+from memfit.act.streaming.ragged import GrowingRagged, Ragged
+from memfit.act.streaming.selected import read_pieces
 from memfit.act.streaming.source import Array, Source, allocate, read_into
+from memfit.plan.bucketing import BucketedEpoch
 from memfit.plan.order import Epoch, Window
 
 _AHEAD = 2
@@ -59,7 +61,7 @@ def load_window(source: Source, window: Window, arrays: Mapping[str, Array]) -> 
 
 
 def read_windows(
-    source: Source, epoch: Epoch, first: int = 0
+    source: Source, epoch: Epoch | BucketedEpoch, first: int = 0
 ) -> Generator[LoadedWindow, None, None]:
     """Gives the windows of an epoch from `first` on; each is valid until the next is asked for.
 
@@ -94,7 +96,7 @@ def read_windows(
 
 def _read_ahead(
     source: Source,
-    windows: tuple[Epoch, int],
+    windows: tuple[Epoch | BucketedEpoch, int],
     free: "queue.SimpleQueue[dict[str, Array] | None]",
     ready: "queue.SimpleQueue[LoadedWindow | BaseException]",
     is_over: threading.Event,
@@ -113,13 +115,16 @@ def _read_ahead(
 
 
 def _load_ragged(source: Source, window: Window, arrays: Mapping[str, Array]) -> LoadedWindow:
-    found: dict[str, list[Ragged]] = {one.name: [] for one in source.schema if one.is_ragged}
-    at = 0
-    for start, stop in window.ranges:
-        for name, values in source.read(start, stop).items():
+    found = {
+        one.name: GrowingRagged(one.dtype, one.shape, one.mean_length, window.num_rows)
+        for one in source.schema
+        if one.mean_length is not None
+    }
+    for at, read in read_pieces(source, window.ranges):
+        for name, values in read.items():
             if isinstance(values, Ragged):
-                found[name].append(values)
+                found[name].add(values)
             else:
-                arrays[name][at : at + stop - start] = values
-        at += stop - start
-    return LoadedWindow(window, arrays, {name: concatenate(one) for name, one in found.items()})
+                arrays[name][at : at + len(values)] = values
+        del read, values  # before the next are read
+    return LoadedWindow(window, arrays, {name: one.finish() for name, one in found.items()})

@@ -7,6 +7,8 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from memfit.errors import UsageError
+
 
 class Begin(Protocol):
     """Begins a pass over batches; what it gives are inputs, targets and weights."""
@@ -66,3 +68,27 @@ class Feed(Protocol):
 def get_feed(name: str) -> Feed:
     """Returns the feed of the framework `name`."""
     return cast("Feed", importlib.import_module(f"{__name__}.{name}"))
+
+
+def refuse_text(fed: Fed, framework: str) -> None:
+    """Raises if batches hold text, for frameworks that have no tensors of it.
+
+    Raises:
+        UsageError: They do.
+    """
+    text = next((one for one in _find_specs(fed.specs) if one.dtype.kind in "US"), None)
+    if text is not None:
+        raise UsageError(
+            f"{framework} takes numbers only, and this stream gives text ({text.dtype}). Turn it "
+            'into numbers on the way: lookup = keras.layers.StringLookup(vocabulary=["red", ...]) '
+            "and memfit.stream(..., map=lambda x, y: (lookup(x), y)). Columns that are not needed "
+            "can be left out with columns=[...]."
+        )
+
+
+def _find_specs(tree: Any) -> Iterator[Spec]:
+    if isinstance(tree, Spec):
+        yield tree
+        return
+    for one in tree.values() if isinstance(tree, dict) else tree:
+        yield from _find_specs(one)

@@ -3,13 +3,19 @@
 from collections.abc import Iterator
 from typing import Any
 
-from memfit.backends.feeds import Fed
+from memfit.backends.feeds import Fed, refuse_text
 
 
 def make_feed(fed: Fed) -> Any:
-    """Returns a `DataLoader` of batches, on the device that Keras uses."""
+    """Returns a `DataLoader` of batches, on the device that Keras uses.
+
+    Raises:
+        UsageError: They hold text.
+    """
     import keras
     from torch.utils.data import DataLoader, IterableDataset
+
+    refuse_text(fed, "torch")
 
     class Rows(IterableDataset):  # type: ignore[misc]  # torch gives Any
         def __iter__(self) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from memfit.act.streaming.files import DataFile
 from memfit.act.streaming.ragged import Ragged
@@ -142,6 +143,13 @@ class Store:
             values = steps.read(int(places[0]), int(places[-1]))[NAME]
             found[name] = Ragged(values, places - places[0])
         return found
+
+    def read_lengths(self, start: int, stop: int) -> dict[str, npt.NDArray[np.int64]]:
+        """Returns how long the sequences of some rows are."""
+        return {
+            name: np.diff(offsets.read(start, stop + 1)[NAME])
+            for name, (_, offsets) in self._ragged.items()
+        }
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Reads rows into arrays."""
