@@ -12,7 +12,6 @@ from memfit.act.precision import reduce_precision
 from memfit.act.probing import Measured, Prober
 from memfit.act.recompute import recompute
 from memfit.act.remembered import Memory
-from memfit.act.snapshot import Snapshot
 from memfit.backends.steps import Pieces
 from memfit.errors import BudgetError, UsageError
 from memfit.plan.budget import Plan, Room
@@ -34,21 +33,30 @@ class Terms:
     """What a person asks for.
 
     Attributes:
-        budget: Such as `"4GB"`.
+        budget: What this process and those it starts may take, such as `"4GB"`.
+        device_budget: What tensors may take of an accelerator. One of the two is given.
         allow: What may change the result.
         batchnorm: What BatchNormalization may do.
         batch_size: What is taken for arrays if nobody says.
     """
 
-    budget: str
+    budget: str | None = None
+    device_budget: str | None = None
     allow: Sequence[str] = ()
     batchnorm: str | None = None
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budget, str):
+        if (self.budget is None) == (self.device_budget is None):
             raise UsageError(
-                f"budget must be text with a unit. Received: budget={self.budget!r}. "
+                "Give one of budget (the memory of this process and those it starts) and "
+                f"device_budget (that of the accelerator). Received: budget={self.budget!r}, "
+                f"device_budget={self.device_budget!r}."
+            )
+        name = "device_budget" if self.is_on_device else "budget"
+        if not isinstance(getattr(self, name), str):
+            raise UsageError(
+                f"{name} must be text with a unit. Received: {name}={getattr(self, name)!r}. "
                 'Write it like "4GB" or "512MiB".'
             )
         if isinstance(self.allow, str) or any(one not in _ALLOWED for one in self.allow):
@@ -59,17 +67,21 @@ class Terms:
         check_batchnorm(self.batchnorm)
 
     @property
+    def is_on_device(self) -> bool:
+        """Whether the budget is about accelerators."""
+        return self.device_budget is not None
+
+    @property
     def budget_bytes(self) -> int:
         """The budget in bytes."""
-        return parse_size(self.budget)
+        return parse_size(self.budget or self.device_budget or "")
 
 
 def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitStack) -> Plan:
     """Returns the plan, with the model made ready to train by it.
 
     Args:
-        prober: Runs steps of a built and compiled model, whose variables are afterwards what
-            they were.
+        prober: Runs steps of a built and compiled model.
         room: What may be used.
         terms: What the person asks for.
         changes: Gets what undoes the changes.
@@ -78,8 +90,7 @@ def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitSta
         BudgetError: Nothing fits; says the smallest budget that would do.
     """
     memory = Memory.of(prober.model, prober.batch, room.budget_bytes, terms)
-    with Snapshot(prober.model):
-        plan = _Chooser(prober, room, terms, changes).choose(memory.size)
+    plan = _Chooser(prober, room, terms, changes).choose(memory.size)
     memory.keep(plan.size or plan.batch_size)
     return plan
 
@@ -132,8 +143,10 @@ class _Chooser:
                 return plan
             pieces, change = self._install()
         if size is not None:
-            plan = self._find_verified(measured, pieces) or self._verify_pieces(
-                pieces, max(1, int(size * _FIRST))
+            plan = (
+                self._find_verified(measured, pieces)
+                or self._verify_pieces(pieces, max(1, int(size * _FIRST)))
+                or self._find_held(measured, pieces)
             )
             if plan is not None:
                 self._changes.callback(change.undo)
@@ -227,6 +240,15 @@ class _Chooser:
             size = max(1, int(size * (share if 0 < share < 1 else 0.5) * _SHRINK))
         return None
 
+    def _find_held(self, measured: Measured, pieces: Pieces) -> Plan | None:
+        """The largest size that held, where a larger one hides the peaks of all that follow."""
+        best = best_trial(measured.trials[1:], self._room.hard_bytes)
+        if self._prober.gauge.can_reset or best is None:
+            return None
+        pieces.resize(best.size)
+        trial, step_s = self._prober.try_step(best.size)
+        return None if trial.failed else self._plan(best.size, best, step_s)
+
     def _verify(self, size: int | None) -> Plan | None:
         trial, step_s = self._prober.try_step(size or self._batch_size)
         return self._plan(size, trial, step_s) if self._holds(trial) else None
@@ -241,6 +263,7 @@ class _Chooser:
             size=size,
             peak_bytes=trial.peak_bytes,
             budget_bytes=self._room.budget_bytes,
+            place=self._prober.gauge.place,
             step_s=step_s,
             whole_bytes=whole,
             levers=tuple(self._levers),

@@ -89,6 +89,9 @@ def _next_larger(
     highest = min(batch_size, (too_large or batch_size + 1) - 1)
     highest = min(highest, best.size * _MOST_TIMES_LARGER)
     size = min(highest, _extrapolate(trials, best, limit))
+    if too_large is not None and tried[-1].failed:
+        # There is less than the budget, and nothing says how much.
+        size = min(size, (best.size + too_large) // 2)
     if len(tried) == 2 and limit.counted_bytes is None and 1 < best.size < highest:
         # To tell what a sample needs from what every step needs.
         return best.size // 2 if size <= best.size * _CLOSE else size

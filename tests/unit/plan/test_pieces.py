@@ -80,6 +80,12 @@ def test_a_step_that_failed_is_followed_by_a_quarter_of_its_size():
     assert next_size([Trial(0, 0), Trial(32, 0, failed=True)], 256, 100 * MB) == 8
 
 
+def test_a_step_that_failed_within_the_budget_is_followed_by_half_the_way_to_it():
+    trials = [Trial(0, 0), Trial(8, 80), Trial(8, 80), Trial(32, 320), Trial(100, 400, failed=True)]
+
+    assert next_size(trials, 256, 1000) == 66
+
+
 def test_one_sample_that_does_not_fit_ends_the_search():
     assert next_size([Trial(0, 0), Trial(1, 200 * MB)], 256, 100 * MB) is None
 
