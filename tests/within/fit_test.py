@@ -19,7 +19,6 @@ from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.budget import Plan, Room
 from memfit.units import parse_size
 
-gc.freeze()  # what the frameworks have loaded is not looked at in each of many collections
 RNG = np.random.default_rng(0)
 MB = 1_000_000
 # Less than a whole batch needs, more than a compiler does.
@@ -294,7 +293,9 @@ def accelerator(request, monkeypatch):
     device = Accelerator(**request.param)
     for name in ("read_devices", "reset_peaks"):
         monkeypatch.setattr(get_backend(keras.backend.backend()), name, getattr(device, name))
-    return device
+    gc.freeze()  # trials collect garbage often, and there is none among what is loaded
+    yield device
+    gc.unfreeze()
 
 
 def find_size(printed):
