@@ -1,24 +1,24 @@
 """Chooses how to train within a budget: tries ways, the fastest first, and leaves one on."""
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from memfit.act.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.act.change import Change
 from memfit.act.coupled import explain_coupling
-from memfit.act.pieces import check_batchnorm, check_model, install, make_pieces
+from memfit.act.pieces import check_model, install, make_pieces
 from memfit.act.precision import reduce_precision
 from memfit.act.probing import Measured, Prober
 from memfit.act.recompute import recompute
 from memfit.act.remembered import Memory
+from memfit.act.terms import Terms
 from memfit.backends.steps import Pieces
 from memfit.errors import BudgetError, UsageError
 from memfit.plan.budget import Plan, Room
-from memfit.plan.pieces import Trial, best_trial, estimate_peak, settle
-from memfit.units import format_size, parse_size
+from memfit.plan.pieces import Trial, best_trial, estimate_peak, find_faster, settle
+from memfit.units import format_size
 
-_ALLOWED = ("precision",)
 # A size that does not hold for the whole batch is followed by what would, and somewhat less.
 _SHRINK = 0.97
 # Trials of a part of the batch miss some of what malloc wastes over all of it.
@@ -26,55 +26,6 @@ _FIRST = 0.95
 _MOST_VERIFIED = 4
 # Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
 _AMPLE = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a person asks for.
-
-    Attributes:
-        budget: What this process and those it starts may take, such as `"4GB"`.
-        device_budget: What tensors may take of an accelerator. One of the two is given.
-        allow: What may change the result.
-        batchnorm: What BatchNormalization may do.
-        batch_size: What is taken for arrays if nobody says.
-    """
-
-    budget: str | None = None
-    device_budget: str | None = None
-    allow: Sequence[str] = ()
-    batchnorm: str | None = None
-    batch_size: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.budget is None) == (self.device_budget is None):
-            raise UsageError(
-                "Give one of budget (the memory of this process and those it starts) and "
-                f"device_budget (that of the accelerator). Received: budget={self.budget!r}, "
-                f"device_budget={self.device_budget!r}."
-            )
-        name = "device_budget" if self.is_on_device else "budget"
-        if not isinstance(getattr(self, name), str):
-            raise UsageError(
-                f"{name} must be text with a unit. Received: {name}={getattr(self, name)!r}. "
-                'Write it like "4GB" or "512MiB".'
-            )
-        if isinstance(self.allow, str) or any(one not in _ALLOWED for one in self.allow):
-            raise UsageError(
-                'allow must be a list of words, of which there is "precision". '
-                f"Received: allow={self.allow!r}."
-            )
-        check_batchnorm(self.batchnorm)
-
-    @property
-    def is_on_device(self) -> bool:
-        """Whether the budget is about accelerators."""
-        return self.device_budget is not None
-
-    @property
-    def budget_bytes(self) -> int:
-        """The budget in bytes."""
-        return parse_size(self.budget or self.device_budget or "")
 
 
 def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitStack) -> Plan:
@@ -109,6 +60,7 @@ class _Chooser:
         self._changes = changes
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
+        self._last_trials: tuple[Trial, ...] = ()
         self._why_whole = _find_why_whole(prober, terms)
         self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(prober.model))
 
@@ -135,6 +87,7 @@ class _Chooser:
         # What exact normalisation keeps is that of a whole batch.
         measured = self._prober.try_sizes(limit_bytes, pieces.resize, tries_whole=self._is_exact)
         self._trials = self._trials or measured.trials
+        self._last_trials = measured.trials
         size = settle(measured.trials, self._batch_size, limit_bytes)
         if size == self._batch_size:
             change.undo()
@@ -264,6 +217,9 @@ class _Chooser:
             peak_bytes=trial.peak_bytes,
             budget_bytes=self._room.budget_bytes,
             place=self._prober.gauge.place,
+            faster=find_faster(self._last_trials, size, step_s / self._batch_size)
+            if size
+            else None,
             step_s=step_s,
             whole_bytes=whole,
             levers=tuple(self._levers),

@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from memfit.act.choosing import Terms, choose
+from memfit.act.choosing import choose
 from memfit.act.first_batch import Batch, count_bytes, find_first_batch, take
 from memfit.act.gauges import DeviceGauge, Gauge, HostGauge
 from memfit.act.pacing import add_pace, count_queued
 from memfit.act.pieces import check_unguarded
 from memfit.act.probing import Prober, release
 from memfit.act.snapshot import Snapshot
+from memfit.act.terms import Terms
 from memfit.backends import get_backend
 from memfit.errors import BudgetError, UsageError
 from memfit.plan.budget import Room

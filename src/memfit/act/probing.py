@@ -98,8 +98,10 @@ class Prober:
                 number = self.batch_size if is_short else min(self.batch_size, _PIECES * size + 1)
             trial, taken_s = self.try_step(size, number)
             rest_bytes = round((self.batch_size - number) * self._fed_bytes)
-            trials.append(replace(trial, peak_bytes=trial.peak_bytes + rest_bytes))
             sample_s = taken_s / number
+            trials.append(
+                replace(trial, peak_bytes=trial.peak_bytes + rest_bytes, sample_s=sample_s)
+            )
             if number == self.batch_size:
                 seconds[size] = taken_s
             size = next_size(trials, self.batch_size, budget_bytes, counted_bytes)
