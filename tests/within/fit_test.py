@@ -322,6 +322,7 @@ def test_a_step_that_finds_no_memory_on_the_device_is_followed_by_smaller_ones(a
     printed = capsys.readouterr().err
     assert "of 700 MB on GPU:0" in printed
     assert 8 <= find_size(printed) <= 10
+    assert all(len(line) <= 80 for line in printed.splitlines())
 
 
 @pytest.mark.parametrize("accelerator", [{"power": 2}], indirect=True)
