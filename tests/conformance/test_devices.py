@@ -17,12 +17,14 @@ def fake_tensorflow(modules):
     info = {"current": 2 * GB, "peak": 3 * GB}
     config = SimpleNamespace(
         list_logical_devices=lambda: [SimpleNamespace(name="/device:GPU:0")],
-        experimental=SimpleNamespace(get_memory_info=lambda device: {"GPU:0": info}[device]),
+        experimental=SimpleNamespace(
+            get_memory_info=lambda device: {"GPU:0": info}[device],
+            reset_memory_stats=lambda device: info.update(peak=info["current"]),
+        ),
     )
     modules["tensorflow"] = SimpleNamespace(config=config, errors=SimpleNamespace(OpError=OSError))
     context = SimpleNamespace(_initialized=True)
     modules["tensorflow.python.eager.context"] = SimpleNamespace(context_safe=lambda: context)
-    return
 
 
 def fake_jax(modules):
@@ -34,11 +36,13 @@ def fake_jax(modules):
 
 
 def fake_torch(modules):
+    peaks = {0: 3 * GB}
     cuda = SimpleNamespace(
         is_initialized=lambda: True,
         device_count=lambda: 1,
         memory_allocated=lambda index: 2 * GB,
-        max_memory_allocated=lambda index: 3 * GB,
+        max_memory_allocated=peaks.get,
+        reset_peak_memory_stats=lambda index: peaks.update({index: 2 * GB}),
         get_device_properties=lambda index: SimpleNamespace(total_memory=40 * GB),
     )
     modules["torch"] = SimpleNamespace(cuda=cuda)
@@ -48,16 +52,40 @@ def fake_torch(modules):
 FAKES = {"tensorflow": fake_tensorflow, "jax": fake_jax, "torch": fake_torch}
 
 
-@pytest.mark.parametrize("name", FAKES)
-def test_an_accelerator_is_read_with_use_peak_and_limit(name, monkeypatch):
+def put_in_place(name, monkeypatch):
     modules = {}
     limit_bytes = FAKES[name](modules)
     for module_name, module in modules.items():
         monkeypatch.setitem(sys.modules, module_name, module)
+    return limit_bytes
+
+
+@pytest.mark.parametrize("name", FAKES)
+def test_an_accelerator_is_read_with_use_peak_and_limit(name, monkeypatch):
+    limit_bytes = put_in_place(name, monkeypatch)
 
     (device,) = get_backend(name).read_devices()
 
     assert device == DeviceMemory("GPU:0", 2 * GB, 3 * GB, limit_bytes, on_host=False)
+
+
+@pytest.mark.parametrize("name", FAKES)
+def test_a_peak_begins_anew_but_for_jax_which_has_no_way(name, monkeypatch):
+    put_in_place(name, monkeypatch)
+
+    is_reset = get_backend(name).reset_peaks()
+
+    (device,) = get_backend(name).read_devices()
+    assert is_reset == (name != "jax")
+    assert device.peak_bytes == (2 * GB if is_reset else 3 * GB)
+
+
+def test_a_peak_that_jax_does_not_know_is_none(monkeypatch):
+    put_in_place("jax", monkeypatch)
+    (device,) = sys.modules["jax"].local_devices()
+    device.memory_stats()["peak_bytes_in_use"] = -1
+
+    assert get_backend("jax").read_devices()[0].peak_bytes is None
 
 
 @pytest.mark.parametrize("name", FAKES)

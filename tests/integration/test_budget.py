@@ -1,6 +1,7 @@
 """`memfit run --budget`: a script that knows nothing of memfit stays within its memory."""
 
 import os
+import re
 
 import pytest
 
@@ -55,12 +56,19 @@ def test_without_a_budget_the_kernel_kills_it(memfit, limited_group):
     assert ran.result["findings"][0]["code"] == "killed"
 
 
-def test_a_budget_that_cannot_be_kept_ends_the_script_before_it_trains(memfit):
-    ran = memfit.run(memfit.script(TRAINING), options=("--budget", "200MB"), backend="tensorflow")
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--budget", "200MB"), r"takes .* before training"),
+        (("--device-budget", "4GB"), "no accelerator whose memory its backend counts"),
+    ],
+    ids=["host", "device"],
+)
+def test_a_budget_that_cannot_be_kept_ends_the_script_before_it_trains(memfit, options, why):
+    ran = memfit.run(memfit.script(TRAINING), options=options, backend="tensorflow")
 
     assert ran.code == 1
-    assert "takes" in ran.stderr
-    assert "before training" in ran.stderr
+    assert re.search(why, ran.stderr)
     assert "Epoch" not in ran.stdout
 
 

@@ -1,6 +1,8 @@
 """Training within a budget. Run by tests/conformance/test_within.py, once for each backend."""
 
+import gc
 import json
+import re
 
 import keras
 import numpy as np
@@ -9,7 +11,9 @@ from keras import layers
 
 import memfit
 from memfit.act.coupled import explain_coupling
+from memfit.act.gauges import HostGauge
 from memfit.act.pacing import add_pace
+from memfit.backends import DeviceMemory, get_backend
 from memfit.errors import BudgetError, InvalidSizeError, UsageError
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.budget import Plan, Room
@@ -20,6 +24,7 @@ MB = 1_000_000
 # Less than a whole batch needs, more than a compiler does.
 ROOM_MB = {"tensorflow": 350, "jax": 400, "torch": 150}[keras.backend.backend()]
 BATCH_SIZE = 8192
+GAUGE = HostGauge(get_backend(keras.backend.backend()))
 # The memory of a step is mostly that of its samples.
 X = RNG.standard_normal((8192, 64), dtype="float32")
 Y = RNG.standard_normal((8192, 1), dtype="float32")
@@ -81,7 +86,7 @@ def test_a_training_that_does_not_fit_is_cut_and_ends_the_same(tmp_path, capsys)
     assert "whole batches would need about" in printed
     assert "train_step" not in model.__dict__
     (size,) = json.loads((tmp_path / "memfit" / "pieces.json").read_text()).values()
-    assert f"pieces of {size}:" in printed
+    assert f"pieces of {size}\n" in printed
 
     model.set_weights(before)
     model.compile(keras.optimizers.SGD(0.01), "mse", metrics=["mae"])
@@ -206,6 +211,7 @@ def test_a_budget_that_makes_no_sense_is_refused(budget, error):
         ({"batch_size": 0}, "1 or more"),
         ({"batch_size": 32, "allow": ("anything",)}, "allow must be"),
         ({"batch_size": 32, "batchnorm": "some"}, "batchnorm must be"),
+        ({"batch_size": 32, "device_budget": "6GB"}, "Give one of budget .* and device_budget"),
     ],
     ids=str,
 )
@@ -239,7 +245,7 @@ def test_a_tight_training_holds_few_batches_at_once():
     model.compile("sgd", "mse")
     before = read_tree_bytes()
 
-    arguments = add_pace({"x": Wide()}, 40 * MB, Room(1000 * MB, 800 * MB), plan_of(920))
+    arguments = add_pace({"x": Wide()}, 40 * MB, GAUGE, Room(1000 * MB, 800 * MB), plan_of(920))
     with Peak() as peak:
         model.fit(**arguments, verbose=0)
 
@@ -249,7 +255,98 @@ def test_a_tight_training_holds_few_batches_at_once():
 def test_a_training_with_room_is_not_held_back():
     room = Room(1000 * MB, 500 * MB)
 
-    assert add_pace({"x": X}, MB, room, plan_of(600)) == {"x": X}
+    assert add_pace({"x": X}, MB, GAUGE, room, plan_of(600)) == {"x": X}
+
+
+class Accelerator:
+    """Counts as a device does, with the smallest fake at the seam: none is at hand.
+
+    Args:
+        limit_mb: What there is; more than that cannot be allocated.
+        power: How what a step takes grows with its samples.
+    """
+
+    def __init__(self, limit_mb=2000, power=1):
+        self.limit_bytes = limit_mb * MB
+        self.power = power
+        self.peak_bytes = self.highest_bytes = 100 * MB
+
+    def run(self, num_samples):
+        needed_bytes = (100 + 40 * int(num_samples) ** self.power) * MB
+        if needed_bytes > self.limit_bytes:
+            raise MemoryError
+        self.peak_bytes = max(self.peak_bytes, needed_bytes)
+        self.highest_bytes = max(self.highest_bytes, needed_bytes)
+
+    def read_devices(self):
+        return (DeviceMemory("GPU:0", 100 * MB, self.peak_bytes, self.limit_bytes),)
+
+    def reset_peaks(self):
+        if keras.backend.backend() == "jax":
+            return False
+        self.peak_bytes = 100 * MB
+        return True
+
+
+@pytest.fixture
+def accelerator(request, monkeypatch):
+    device = Accelerator(**request.param)
+    for name in ("read_devices", "reset_peaks"):
+        monkeypatch.setattr(get_backend(keras.backend.backend()), name, getattr(device, name))
+    gc.freeze()  # trials collect garbage often, and there is none among what is loaded
+    yield device
+    gc.unfreeze()
+
+
+def find_size(printed):
+    return int(re.search(r"pieces of (\d+)", printed)[1])
+
+
+def on_device(accelerator):
+    class OnDevice(layers.Layer):
+        def call(self, inputs, training=False):
+            if training:
+                accelerator.run(inputs.shape[0])
+            return inputs
+
+    model = keras.Sequential([keras.Input((64,)), OnDevice(), layers.Dense(1)])
+    # Each piece is to be seen: once for each size is enough where peaks are not set back.
+    model.compile("sgd", "mse", run_eagerly=keras.backend.backend() != "jax")
+    return model
+
+
+@pytest.mark.parametrize("accelerator", [{"limit_mb": 500}], indirect=True)
+def test_a_step_that_finds_no_memory_on_the_device_is_followed_by_smaller_ones(accelerator, capsys):
+    memfit.fit(on_device(accelerator), X[:16], Y[:16], batch_size=16, device_budget="700MB")
+
+    printed = capsys.readouterr().err
+    assert "of 700 MB on GPU:0" in printed
+    assert 8 <= find_size(printed) <= 10
+    assert all(len(line) <= 80 for line in printed.splitlines())
+
+
+@pytest.mark.parametrize("accelerator", [{"power": 2}], indirect=True)
+def test_a_trial_that_passes_a_device_budget_does_not_hide_what_keeps_it(accelerator, capsys):
+    memfit.fit(on_device(accelerator), X[:16], Y[:16], batch_size=16, device_budget="700MB")
+
+    assert accelerator.highest_bytes > 700 * MB
+    assert 1 <= find_size(capsys.readouterr().err) <= 3
+
+
+@pytest.mark.parametrize("accelerator", [{}], indirect=True)
+def test_a_device_budget_that_is_taken_already_is_refused(accelerator):
+    with pytest.raises(BudgetError, match="100 MB of GPU:0 are taken before training"):
+        memfit.fit(on_device(accelerator), X, Y, batch_size=32, device_budget="90MB")
+
+
+def test_a_device_budget_without_an_accelerator_is_refused_and_changes_nothing():
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile("sgd", "mse")
+
+    with pytest.raises(BudgetError, match="uses no accelerator"):
+        memfit.fit(model, X, Y, batch_size=32, device_budget="6GB")
+
+    assert not model.built
 
 
 def own_but_of_each_sample(y_true, y_pred):

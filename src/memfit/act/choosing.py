@@ -1,25 +1,24 @@
 """Chooses how to train within a budget: tries ways, the fastest first, and leaves one on."""
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from memfit.act.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.act.change import Change
 from memfit.act.coupled import explain_coupling
-from memfit.act.pieces import check_batchnorm, check_model, install, make_pieces
+from memfit.act.pieces import check_model, install, make_pieces
 from memfit.act.precision import reduce_precision
 from memfit.act.probing import Measured, Prober
 from memfit.act.recompute import recompute
 from memfit.act.remembered import Memory
-from memfit.act.snapshot import Snapshot
+from memfit.act.terms import Terms
 from memfit.backends.steps import Pieces
 from memfit.errors import BudgetError, UsageError
 from memfit.plan.budget import Plan, Room
-from memfit.plan.pieces import Trial, best_trial, estimate_peak, settle
-from memfit.units import format_size, parse_size
+from memfit.plan.pieces import Trial, best_trial, estimate_peak, find_faster, settle
+from memfit.units import format_size
 
-_ALLOWED = ("precision",)
 # A size that does not hold for the whole batch is followed by what would, and somewhat less.
 _SHRINK = 0.97
 # Trials of a part of the batch miss some of what malloc wastes over all of it.
@@ -29,47 +28,11 @@ _MOST_VERIFIED = 4
 _AMPLE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a person asks for.
-
-    Attributes:
-        budget: Such as `"4GB"`.
-        allow: What may change the result.
-        batchnorm: What BatchNormalization may do.
-        batch_size: What is taken for arrays if nobody says.
-    """
-
-    budget: str
-    allow: Sequence[str] = ()
-    batchnorm: str | None = None
-    batch_size: int | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.budget, str):
-            raise UsageError(
-                f"budget must be text with a unit. Received: budget={self.budget!r}. "
-                'Write it like "4GB" or "512MiB".'
-            )
-        if isinstance(self.allow, str) or any(one not in _ALLOWED for one in self.allow):
-            raise UsageError(
-                'allow must be a list of words, of which there is "precision". '
-                f"Received: allow={self.allow!r}."
-            )
-        check_batchnorm(self.batchnorm)
-
-    @property
-    def budget_bytes(self) -> int:
-        """The budget in bytes."""
-        return parse_size(self.budget)
-
-
 def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitStack) -> Plan:
     """Returns the plan, with the model made ready to train by it.
 
     Args:
-        prober: Runs steps of a built and compiled model, whose variables are afterwards what
-            they were.
+        prober: Runs steps of a built and compiled model.
         room: What may be used.
         terms: What the person asks for.
         changes: Gets what undoes the changes.
@@ -78,8 +41,7 @@ def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitSta
         BudgetError: Nothing fits; says the smallest budget that would do.
     """
     memory = Memory.of(prober.model, prober.batch, room.budget_bytes, terms)
-    with Snapshot(prober.model):
-        plan = _Chooser(prober, room, terms, changes).choose(memory.size)
+    plan = _Chooser(prober, room, terms, changes).choose(memory.size)
     memory.keep(plan.size or plan.batch_size)
     return plan
 
@@ -98,6 +60,7 @@ class _Chooser:
         self._changes = changes
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
+        self._last_trials: tuple[Trial, ...] = ()
         self._why_whole = _find_why_whole(prober, terms)
         self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(prober.model))
 
@@ -124,6 +87,7 @@ class _Chooser:
         # What exact normalisation keeps is that of a whole batch.
         measured = self._prober.try_sizes(limit_bytes, pieces.resize, tries_whole=self._is_exact)
         self._trials = self._trials or measured.trials
+        self._last_trials = measured.trials
         size = settle(measured.trials, self._batch_size, limit_bytes)
         if size == self._batch_size:
             change.undo()
@@ -132,8 +96,10 @@ class _Chooser:
                 return plan
             pieces, change = self._install()
         if size is not None:
-            plan = self._find_verified(measured, pieces) or self._verify_pieces(
-                pieces, max(1, int(size * _FIRST))
+            plan = (
+                self._find_verified(measured, pieces)
+                or self._verify_pieces(pieces, max(1, int(size * _FIRST)))
+                or self._find_held(measured, pieces)
             )
             if plan is not None:
                 self._changes.callback(change.undo)
@@ -227,6 +193,15 @@ class _Chooser:
             size = max(1, int(size * (share if 0 < share < 1 else 0.5) * _SHRINK))
         return None
 
+    def _find_held(self, measured: Measured, pieces: Pieces) -> Plan | None:
+        """The largest size that held, where a larger one hides the peaks of all that follow."""
+        best = best_trial(measured.trials[1:], self._room.hard_bytes)
+        if self._prober.gauge.can_reset or best is None:
+            return None
+        pieces.resize(best.size)
+        trial, step_s = self._prober.try_step(best.size)
+        return None if trial.failed else self._plan(best.size, best, step_s)
+
     def _verify(self, size: int | None) -> Plan | None:
         trial, step_s = self._prober.try_step(size or self._batch_size)
         return self._plan(size, trial, step_s) if self._holds(trial) else None
@@ -241,6 +216,10 @@ class _Chooser:
             size=size,
             peak_bytes=trial.peak_bytes,
             budget_bytes=self._room.budget_bytes,
+            place=self._prober.gauge.place,
+            faster=find_faster(self._last_trials, size, step_s / self._batch_size)
+            if size
+            else None,
             step_s=step_s,
             whole_bytes=whole,
             levers=tuple(self._levers),

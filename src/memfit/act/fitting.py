@@ -3,25 +3,27 @@
 import contextlib
 import contextvars
 import inspect
-import os
 import sys
+import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from memfit.act.choosing import Terms, choose
+from memfit.act.choosing import choose
 from memfit.act.first_batch import Batch, count_bytes, find_first_batch, take
+from memfit.act.gauges import DeviceGauge, Gauge, HostGauge
 from memfit.act.pacing import add_pace, count_queued
 from memfit.act.pieces import check_unguarded
 from memfit.act.probing import Prober, release
+from memfit.act.snapshot import Snapshot
+from memfit.act.terms import Terms
 from memfit.backends import get_backend
 from memfit.errors import BudgetError, UsageError
-from memfit.measure.limits import find_limit
-from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.budget import Room
 from memfit.units import format_size
 
 _KERAS_BATCH_SIZE = 32  # what Keras takes if nobody says
+_WIDTH = 80  # of a terminal
 _TRAINED, _VALIDATION = ("x", "y", "sample_weight"), "validation_data"
 _is_fitting = contextvars.ContextVar("memfit_is_fitting", default=False)
 
@@ -33,7 +35,8 @@ class BudgetWarning(UserWarning):
 def fit(
     model: Any,
     *args: Any,
-    budget: str,
+    budget: str | None = None,
+    device_budget: str | None = None,
     allow: Sequence[str] = (),
     batchnorm: str | None = None,
     **kwargs: Any,
@@ -48,6 +51,7 @@ def fit(
         model: A compiled Keras model.
         *args: Those of `model.fit`.
         budget: The most memory that this process and those it starts may take, such as `"4GB"`.
+        device_budget: Given instead: the most that tensors may take of each accelerator.
         allow: What may change the result: `"precision"` for lower precision.
         batchnorm: How BatchNormalization may train in pieces: `"exact"` or `"micro"`, as in
             `memfit.split`.
@@ -65,7 +69,7 @@ def fit(
         memfit.fit(model, x, y, batch_size=256, budget="4GB", epochs=10)
         ```
     """
-    terms = Terms(budget, allow, batchnorm)
+    terms = Terms(budget, device_budget, allow, batchnorm)
     return fit_within(type(model).fit, model, args, kwargs, terms)
 
 
@@ -96,11 +100,18 @@ def fit_unchanged(
     model: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    budget: str,
+    budgets: Mapping[str, str],
 ) -> Any:
     """Calls the `fit` of a script that knows nothing of memfit, within a budget where that works.
 
     A training that memfit cannot look into runs as it would without memfit, and is told of.
+
+    Args:
+        original: The model's own `fit`.
+        model: The model.
+        args: What it is called with.
+        kwargs: The same, by name.
+        budgets: `budget` or `device_budget`, as in `memfit.fit`.
 
     Raises:
         BudgetError: The budget cannot be kept; nothing was trained.
@@ -110,13 +121,13 @@ def fit_unchanged(
     token = _is_fitting.set(True)
     try:
         with contextlib.ExitStack() as changes:
-            terms = Terms(budget, batch_size=_KERAS_BATCH_SIZE)
+            terms = Terms(**budgets, batch_size=_KERAS_BATCH_SIZE)
             try:
                 arguments = _prepare(original, model, args, kwargs, terms, changes)
             except BudgetError:
                 raise
             except Exception as error:  # noqa: BLE001  the script must go on
-                _say(f"memfit: this fit runs without a budget. {error}")
+                _say(f"this fit runs without a budget. {error}")
                 changes.close()
                 return original(model, *args, **kwargs)
             return _train(original, model, arguments, terms)
@@ -137,19 +148,21 @@ def _prepare(
     del arguments["self"]
     _check_compiled(model)
     check_unguarded(model)
-    _check_budget(terms.budget_bytes)
+    gauge = _find_gauge(terms)
+    _check_budget(gauge, terms.budget_bytes)
     batch, arguments = find_first_batch(arguments, terms.batch_size)
     was_built = _is_built(model)
     model._symbolic_build(data_batch=take(batch, 1))
-    room = _measure_room(arguments, batch, terms.budget_bytes)
-    # Under `memfit run`, `fit` is recorded; trials are not to be.
-    prober = Prober(inspect.unwrap(original), model, batch)
-    plan = choose(prober, room, terms, changes)
+    room = _measure_room(arguments, batch, gauge, terms.budget_bytes)
+    with Snapshot(model) as snapshot:
+        # Under `memfit run`, `fit` is recorded; trials are not to be.
+        prober = Prober(inspect.unwrap(original), model, batch, gauge, snapshot)
+        plan = choose(prober, room, terms, changes)
     if not was_built:
         changes.enter_context(_looking_once(model))
     if arguments.get("verbose") not in (0, "0"):
         _say(str(plan))
-    return add_pace(arguments, count_bytes(batch), room, plan)
+    return add_pace(arguments, count_bytes(batch), gauge, room, plan)
 
 
 def _is_built(model: Any) -> bool:
@@ -188,14 +201,16 @@ def _train(
     original: Callable[..., Any], model: Any, arguments: dict[str, Any], terms: Terms
 ) -> Any:
     release()
-    with Peak() as peak:
+    with _find_gauge(terms).watch() as read_peak:
         history = original(model, **arguments)
-    _tell_if_passed(peak.read(), terms.budget_bytes)
+    _tell_if_passed(read_peak(), terms.budget_bytes)
     return history
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201
+    for line in text.splitlines():
+        wrapped = textwrap.fill(line, _WIDTH, initial_indent="memfit: ", subsequent_indent=" " * 8)
+        print(wrapped, file=sys.stderr)  # noqa: T201
 
 
 def _check_compiled(model: Any) -> None:
@@ -209,26 +224,24 @@ def _check_compiled(model: Any) -> None:
         )
 
 
-def _check_budget(budget_bytes: int) -> None:
-    idle_bytes = read_tree_bytes()
-    if budget_bytes <= idle_bytes:
-        raise BudgetError(
-            f"The budget is {format_size(budget_bytes)}, and this process takes "
-            f"{format_size(idle_bytes)} before training. Give more than that; what is there is "
-            "the frameworks, the model and the data that the script has loaded."
-        )
-    limit = find_limit(os.getpid())
-    if budget_bytes > limit.limit_bytes:
+def _find_gauge(terms: Terms) -> Gauge:
+    import keras
+
+    backend = get_backend(keras.backend.backend())
+    return DeviceGauge(backend) if terms.is_on_device else HostGauge(backend)
+
+
+def _check_budget(gauge: Gauge, budget_bytes: int) -> None:
+    gauge.check(budget_bytes)
+    limit = gauge.find_limit()
+    if limit is not None and budget_bytes > limit.limit_bytes:
         _say(
-            f"memfit: the budget of {format_size(budget_bytes)} is more than there is: "
+            f"the budget of {format_size(budget_bytes)} is more than there is: "
             f"{format_size(limit.limit_bytes)} ({limit.source})"
         )
 
 
-def _measure_room(arguments: dict[str, Any], batch: Batch, budget_bytes: int) -> Room:
-    import keras
-
-    copies = get_backend(keras.backend.backend()).FIT_COPIES
+def _measure_room(arguments: dict[str, Any], batch: Batch, gauge: Gauge, budget_bytes: int) -> Room:
     batch_bytes = count_bytes(batch)
     trained_bytes = count_bytes([arguments.get(name) for name in _TRAINED])
     is_whole_data = trained_bytes == batch_bytes
@@ -236,8 +249,8 @@ def _measure_room(arguments: dict[str, Any], batch: Batch, budget_bytes: int) ->
     more_bytes = max(trained_bytes - batch_bytes, 0) + count_bytes(arguments.get(_VALIDATION))
     return Room(
         budget_bytes=budget_bytes,
-        idle_bytes=read_tree_bytes(),
-        data_bytes=copies * more_bytes,
+        idle_bytes=gauge.read(),
+        data_bytes=gauge.fit_copies * more_bytes,
         queued_bytes=0 if is_whole_data else count_queued(trained_bytes) * batch_bytes,
     )
 

@@ -10,8 +10,7 @@ tenth over some steps.
 import gc
 from typing import Any
 
-from memfit.measure.allocator import trim
-from memfit.measure.peak import read_tree_bytes
+from memfit.act.gauges import Gauge
 from memfit.plan.budget import Plan, Room
 
 # XLA on a CPU has at most so many computations under way.
@@ -31,13 +30,16 @@ def count_queued(array_bytes: int) -> int:
     return _OF_ARRAYS if array_bytes else _OF_PIPELINE
 
 
-def add_pace(arguments: dict[str, Any], batch_bytes: int, room: Room, plan: Plan) -> dict[str, Any]:
+def add_pace(
+    arguments: dict[str, Any], batch_bytes: int, gauge: Gauge, room: Room, plan: Plan
+) -> dict[str, Any]:
     """Returns the arguments for `fit`, with a callback that waits for each step if need be.
 
     Args:
         arguments: Those of `fit`, by name.
         batch_bytes: The size of a batch.
-        room: What may be used.
+        gauge: The memory that the budget is about.
+        room: What may be used of it.
         plan: How it is trained; where there is room for much more, nothing is held back.
     """
     import keras
@@ -46,7 +48,7 @@ def add_pace(arguments: dict[str, Any], batch_bytes: int, room: Room, plan: Plan
     if left_bytes >= max(_MOST_AHEAD * batch_bytes, _AMPLE_SHARE * room.budget_bytes):
         return arguments
     # A step adds so much at most, if it can use nothing of what the one before has freed.
-    pace = make_pace(room.budget_bytes - (plan.peak_bytes - room.idle_bytes))
+    pace = make_pace(gauge, room.budget_bytes - (plan.peak_bytes - room.idle_bytes))
     given = arguments.get("callbacks")
     if isinstance(given, keras.callbacks.CallbackList):
         given.append(pace)
@@ -54,10 +56,11 @@ def add_pace(arguments: dict[str, Any], batch_bytes: int, room: Room, plan: Plan
     return {**arguments, "callbacks": [*keras.tree.flatten(given or []), pace]}
 
 
-def make_pace(most_kept_bytes: int) -> Any:
+def make_pace(gauge: Gauge, most_kept_bytes: int) -> Any:
     """Returns a callback that waits for each step and lets go of what it leaves behind.
 
     Args:
+        gauge: The memory that is looked at.
         most_kept_bytes: When more is taken after a step, free memory is given back.
     """
     import keras
@@ -66,8 +69,7 @@ def make_pace(most_kept_bytes: int) -> Any:
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             """That it is here makes Keras wait for the step."""
             gc.collect(0)
-            if read_tree_bytes() > most_kept_bytes:
-                trim()
+            gauge.trim_above(most_kept_bytes)
 
         def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
             """The same in validation."""

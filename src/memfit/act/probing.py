@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memfit.act.first_batch import Batch, count_bytes, count_samples, take
+from memfit.act.gauges import Gauge
 from memfit.act.pacing import make_pace
-from memfit.backends import get_backend
+from memfit.act.snapshot import Snapshot
 from memfit.backends.exhausted import is_out_of_memory
 from memfit.measure.allocator import trim
 from memfit.measure.layer_work import estimate_work, inner_graph, ordered_nodes
-from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.plan.pieces import Trial, next_size
 
 # A whole batch that takes longer is tried only in the end; before that, some pieces and a sample.
@@ -46,17 +46,26 @@ class Prober:
         fit: The model's own `fit`.
         model: A built model.
         batch: A whole batch.
+        gauge: The memory that is measured.
+        snapshot: What the variables were before.
     """
 
-    def __init__(self, fit: Callable[..., Any], model: Any, batch: Batch) -> None:
-        import keras
-
+    def __init__(
+        self,
+        fit: Callable[..., Any],
+        model: Any,
+        batch: Batch,
+        gauge: Gauge,
+        snapshot: Snapshot,
+    ) -> None:
         self._fit = fit
         self.model = model
         self.batch = batch
         self.batch_size = count_samples(batch)
+        self.gauge = gauge
+        self._snapshot = snapshot
         self._sample_bytes = count_bytes(take(batch, 1))
-        self._fed_bytes = self._sample_bytes * get_backend(keras.backend.backend()).BATCH_COPIES
+        self._fed_bytes = self._sample_bytes * gauge.batch_copies
 
     def try_sizes(
         self,
@@ -72,14 +81,16 @@ class Prober:
             resize: Sets the size of a piece; without it, smaller batches are tried.
             tries_whole: Whether each trial is a whole batch, however long it takes.
         """
-        trials = [Trial(0, read_tree_bytes())]
+        trials = [Trial(0, self.gauge.read())]
         seconds: dict[int, float] = {}
         least_bytes = trials[0].peak_bytes + round(self.batch_size * self._fed_bytes)
         if least_bytes > budget_bytes:  # the batch by itself, whatever the pieces
             return Measured((*trials, Trial(1, least_bytes)), seconds)
         sample_s = _LONG_S
         counted_bytes = _count_bytes(self.model, self._sample_bytes)
-        while (size := next_size(trials, self.batch_size, budget_bytes, counted_bytes)) is not None:
+        # A peak that cannot be set back would hide those of smaller sizes.
+        size = next_size(trials, self.batch_size, budget_bytes) if self.gauge.can_reset else 1
+        while size is not None:
             number = size
             if resize is not None:
                 resize(size)
@@ -87,10 +98,13 @@ class Prober:
                 number = self.batch_size if is_short else min(self.batch_size, _PIECES * size + 1)
             trial, taken_s = self.try_step(size, number)
             rest_bytes = round((self.batch_size - number) * self._fed_bytes)
-            trials.append(replace(trial, peak_bytes=trial.peak_bytes + rest_bytes))
             sample_s = taken_s / number
+            trials.append(
+                replace(trial, peak_bytes=trial.peak_bytes + rest_bytes, sample_s=sample_s)
+            )
             if number == self.batch_size:
                 seconds[size] = taken_s
+            size = next_size(trials, self.batch_size, budget_bytes, counted_bytes)
         return Measured(tuple(trials), seconds)
 
     def try_step(self, size: int, num_samples: int | None = None) -> tuple[Trial, float]:
@@ -99,7 +113,7 @@ class Prober:
         release()  # what earlier trials left would count for this one
         failed = False
         taken_s = 0.0
-        with Peak() as peak:
+        with self.gauge.watch() as read_peak:
             try:
                 self._run(batch, steps=1)
                 release()
@@ -110,7 +124,9 @@ class Prober:
                 if not is_out_of_memory(error):
                     raise
                 failed = True
-        return Trial(size, peak.read(), failed), taken_s
+        if failed:
+            self._snapshot.restore()  # a step that ends early on JAX leaves variables empty
+        return Trial(size, read_peak(), failed), taken_s
 
     def _run(self, batch: Batch, steps: int) -> None:
         x, y, sample_weight = batch
@@ -120,7 +136,7 @@ class Prober:
             y,
             batch_size=count_samples(batch),
             epochs=steps,
-            callbacks=[make_pace(most_kept_bytes=0)],
+            callbacks=[make_pace(self.gauge, most_kept_bytes=0)],
             sample_weight=sample_weight,
             shuffle=False,  # draws no random numbers
             verbose=0,

@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +57,7 @@ class Supervisor:
         command: Arguments for Python: a script or `-m` and a module, and what follows.
         run: Folder of the run.
         adds_logs: Whether memory figures go into Keras's logs.
-        budget: What every `fit` may take, such as `"4GB"`.
+        budgets: What every `fit` may take, as `Handover` has it.
         limit_bytes: Judge against this limit if it is below all that are in force.
         reads_proportional: Whether PSS and USS are read too, every five seconds.
     """
@@ -68,13 +68,13 @@ class Supervisor:
         run: Path,
         *,
         adds_logs: bool = True,
-        budget: str | None = None,
+        budgets: Mapping[str, str] | None = None,
         limit_bytes: int | None = None,
         reads_proportional: bool = False,
     ) -> None:
         self._command = tuple(command)
         self._writer = Writer(run / SUPERVISOR_FILE)
-        self._handover = Handover(run, os.getpid(), adds_logs, budget)
+        self._handover = Handover(run, os.getpid(), adds_logs, budgets or {})
         self._limit_bytes = limit_bytes
         self._reads_proportional = reads_proportional
         self._proportional_t_s = self._children_read_t_s = float("-inf")

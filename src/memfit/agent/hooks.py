@@ -141,12 +141,12 @@ def _with_monitor(original: Any) -> Any:
     phase = original.__name__
 
     def train(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        budget = session.budget() if phase == "fit" else None
-        if budget is None:
+        budgets = session.budgets() if phase == "fit" else {}
+        if not budgets:
             return original(model, *args, **kwargs)
         from memfit.act.fitting import fit_unchanged
 
-        return fit_unchanged(original, model, args, kwargs, budget)
+        return fit_unchanged(original, model, args, kwargs, budgets)
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from collections.abc import Mapping
 
 from memfit.agent.observed import Observed
 from memfit.agent.recorder import Counters, Recorder
@@ -40,10 +41,10 @@ def adds_logs() -> bool:
     return handover is None or handover.adds_logs
 
 
-def budget() -> str | None:
-    """Returns what every `fit` may take (`memfit run --budget`); `None` without one."""
+def budgets() -> Mapping[str, str]:
+    """Returns what every `fit` may take (`memfit run --budget`); empty without one."""
     handover = Handover.from_environment()
-    return None if handover is None else handover.budget
+    return {} if handover is None else handover.budgets
 
 
 def count_call() -> None:

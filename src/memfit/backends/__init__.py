@@ -144,6 +144,9 @@ class Backend(Protocol):
     def read_devices(self) -> tuple[DeviceMemory, ...]:
         """Returns the devices in use; none before the script has used one."""
 
+    def reset_peaks(self) -> bool:
+        """Begins the peaks of all accelerators in use anew; returns whether it can."""
+
     def list_devices(self) -> tuple[str, ...]:
         """Returns all devices that it sees. Imports it: only for a process of its own."""
 

@@ -36,6 +36,11 @@ def read_devices() -> tuple[DeviceMemory, ...]:
     return tuple(reading for reading in readings if reading is not None)
 
 
+def reset_peaks() -> bool:
+    """Returns `False`: JAX tells the highest peak since the process began."""
+    return False
+
+
 def list_devices() -> tuple[str, ...]:
     """Returns the devices that JAX sees. Imports and initialises it: for a process of its own."""
     import jax
@@ -196,9 +201,10 @@ def _read_device(device: Any) -> DeviceMemory | None:
     stats = device.memory_stats()  # None on the CPU
     if not stats or "bytes_in_use" not in stats:
         return None
+    peak_bytes = stats.get("peak_bytes_in_use", -1)
     return DeviceMemory(
         device=f"{device.platform.upper()}:{device.id}",
         in_use_bytes=int(stats["bytes_in_use"]),
-        peak_bytes=stats.get("peak_bytes_in_use"),
+        peak_bytes=peak_bytes if peak_bytes >= 0 else None,  # -1 where it is not known
         limit_bytes=stats.get("bytes_limit"),
     )

@@ -52,6 +52,14 @@ def read_devices() -> tuple[DeviceMemory, ...]:
     return tuple(reading for reading in readings if reading is not None)
 
 
+def reset_peaks() -> bool:
+    """Sets the peak of each accelerator to what is in use now."""
+    for one in read_devices():
+        if not one.on_host:
+            sys.modules["tensorflow"].config.experimental.reset_memory_stats(one.device)
+    return True
+
+
 def list_devices() -> tuple[str, ...]:
     """Returns the devices that TensorFlow sees. Imports it: for a process of its own."""
     import tensorflow as tf

@@ -40,6 +40,15 @@ def read_devices() -> tuple[DeviceMemory, ...]:
     return tuple(_read_device(torch, index) for index in range(torch.cuda.device_count()))
 
 
+def reset_peaks() -> bool:
+    """Sets the peak of each CUDA device to what is in use now."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        for index in range(torch.cuda.device_count()):
+            torch.cuda.reset_peak_memory_stats(index)
+    return True
+
+
 def list_devices() -> tuple[str, ...]:
     """Returns the devices that torch sees. Imports it: for a process of its own."""
     import torch

@@ -23,8 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", metavar="SIZE", help="judge against this limit, such as 4GB, if it is the lowest"
     )
-    parser.add_argument(
+    budgets = parser.add_mutually_exclusive_group()
+    budgets.add_argument(
         "--budget", metavar="SIZE", help="keep every model.fit within this memory, such as 4GB"
+    )
+    budgets.add_argument(
+        "--device-budget", metavar="SIZE", help="keep it within this memory of the accelerator"
     )
     parser.add_argument(
         "--no-logs", action="store_true", help="keep memory figures out of Keras's logs"
@@ -43,15 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns the script's own exit code, or 3 with `--check` when a problem was found."""
-    from memfit.cli.supervised import exit_like, open_run, show_result, supervise
+    from memfit.cli.supervised import exit_like, open_run, read_budgets, show_result, supervise
 
     if not args.is_module:
         _require_script(Path(args.target))
     if args.json is not None:
         _require_writable(args.json)
     limit_bytes = parse_size(args.limit) if args.limit is not None else None
-    if args.budget is not None:
-        parse_size(args.budget)  # an error now, before the script runs
+    for size in read_budgets(args).values():
+        parse_size(size)  # an error now, before the script runs
     prefix = ["-m"] if args.is_module else []
     run_folder = open_run(args.target, args.out)
     ended = supervise([*prefix, args.target, *args.arguments], run_folder, limit_bytes, args)

@@ -44,7 +44,7 @@ def supervise(
         command,
         run,
         adds_logs=not args.no_logs,
-        budget=args.budget,
+        budgets=read_budgets(args),
         limit_bytes=limit_bytes,
         reads_proportional=args.pss,
     )
@@ -62,6 +62,12 @@ def supervise(
             status_line.update(watched.sample)
 
         return supervisor.run(on_sample)
+
+
+def read_budgets(args: argparse.Namespace) -> dict[str, str]:
+    """Returns what every `fit` may take, by the name that it has in `memfit.fit`."""
+    given = {"budget": args.budget, "device_budget": args.device_budget}
+    return {name: size for name, size in given.items() if size is not None}
 
 
 def show_result(run: Path, ended: Exit, args: argparse.Namespace) -> Diagnosis:

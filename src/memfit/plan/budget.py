@@ -15,8 +15,8 @@ class Room:
     """What is there before training and what may be used.
 
     Attributes:
-        budget_bytes: What the person allows for the whole process tree.
-        idle_bytes: What it takes already.
+        budget_bytes: What the person allows, for the whole process tree or on a device.
+        idle_bytes: What is taken already.
         data_bytes: Copies of the data that training will make, and a single step does not.
         queued_bytes: Batches that will be ready before they are needed.
     """
@@ -35,7 +35,7 @@ class Room:
 
     @property
     def step_bytes(self) -> int:
-        """The most that the tree may take while a step is tried."""
+        """The most that may be taken while a step is tried."""
         return self.budget_bytes - self.spare_bytes
 
     @property
@@ -60,6 +60,8 @@ class Plan:
         peak_bytes: Measured while a batch ran.
         budget_bytes: The budget.
         step_s: Measured for one batch.
+        place: The device that the budget is about; nothing for the memory of processes.
+        faster: A smaller size that was faster in trials, and how many times.
         whole_bytes: About what whole batches would need, where they do not fit.
         levers: What else was done, in words.
         refused: What was not done and why, in words.
@@ -70,25 +72,27 @@ class Plan:
     peak_bytes: int
     budget_bytes: int
     step_s: float
+    place: str = ""
+    faster: tuple[int, float] | None = None
     whole_bytes: int | None = None
     levers: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        peak = f"peak {format_size(self.peak_bytes)} of {format_size(self.budget_bytes)}"
         if self.size is None:
-            what = f"batches of {self.batch_size} stay whole"
+            lines = [f"batches of {self.batch_size} stay whole"]
         else:
             number = -(-self.batch_size // self.size)
-            what = f"batches of {self.batch_size} run in {number} pieces of {self.size}"
-        what = "; ".join([what, *self.levers])
-        whole = (
-            f"; whole batches would need about {format_size(self.whole_bytes)}"
-            if self.whole_bytes is not None
-            else ""
-        )
-        refused = f"; not done: {', '.join(self.refused)}" if self.refused else ""
-        return (
-            f"memfit: {what}: {peak} measured\n"
-            f"memfit: a batch takes {self.step_s:.3g} s{whole}{refused}"
-        )
+            lines = [f"batches of {self.batch_size} run in {number} pieces of {self.size}"]
+        lines += self.levers
+        peak = f"peak {format_size(self.peak_bytes)} of {format_size(self.budget_bytes)}"
+        place = f" on {self.place}" if self.place else ""
+        lines.append(f"measured: {peak}{place}, {self.step_s:.3g} s a batch")
+        if self.faster is not None:
+            size, ratio = self.faster
+            lines.append(f"pieces of {size} were {ratio:.1f}x faster in trials (see memfit.split)")
+        if self.whole_bytes is not None:
+            lines.append(f"whole batches would need about {format_size(self.whole_bytes)}")
+        if self.refused:
+            lines.append(f"not done: {', '.join(self.refused)}")
+        return "\n".join(lines)

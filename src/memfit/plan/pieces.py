@@ -15,6 +15,8 @@ _MOST_TRIALS = 8
 _STEEPER = 1.15
 # A first guess this close to what was tried may be wrong by more than that.
 _CLOSE = 1.5
+# Of two sizes timed for two steps each, one is called faster from here on.
+_FASTER = 1.2
 # A step takes at most so many times what its layers are counted to keep.
 _TIMES_COUNTED = 3
 
@@ -27,11 +29,13 @@ class Trial:
         size: Samples in a piece.
         peak_bytes: The most memory while it ran.
         failed: Whether the step ran out of memory.
+        sample_s: How long it took for each of its samples, where known.
     """
 
     size: int
     peak_bytes: int
     failed: bool = False
+    sample_s: float | None = None
 
 
 def next_size(
@@ -89,6 +93,9 @@ def _next_larger(
     highest = min(batch_size, (too_large or batch_size + 1) - 1)
     highest = min(highest, best.size * _MOST_TIMES_LARGER)
     size = min(highest, _extrapolate(trials, best, limit))
+    if too_large is not None and tried[-1].failed:
+        # There is less than the budget, and nothing says how much.
+        size = min(size, (best.size + too_large) // 2)
     if len(tried) == 2 and limit.counted_bytes is None and 1 < best.size < highest:
         # To tell what a sample needs from what every step needs.
         return best.size // 2 if size <= best.size * _CLOSE else size
@@ -122,6 +129,20 @@ def settle(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int |
     lowest = min(above, key=lambda one: one.size)
     share = (budget_bytes - best.peak_bytes) / (lowest.peak_bytes - best.peak_bytes)
     return best.size + int(share * (lowest.size - best.size))
+
+
+def find_faster(trials: Sequence[Trial], size: int, sample_s: float) -> tuple[int, float] | None:
+    """Returns a smaller size that was faster, and how many times, if that is more than noise.
+
+    Args:
+        trials: What was measured.
+        size: The size that is taken.
+        sample_s: How long it takes for each sample.
+    """
+    smaller = [(one.sample_s, one.size) for one in trials if one.sample_s and 0 < one.size < size]
+    least_s, fastest = min(smaller, default=(sample_s, size))
+    ratio = sample_s / least_s if least_s else 0.0
+    return (fastest, ratio) if ratio >= _FASTER else None
 
 
 def estimate_peak(trials: Sequence[Trial], size: int) -> int | None:

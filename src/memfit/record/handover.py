@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 _RUN = "MEMFIT_RUN"
 _SUPERVISOR = "MEMFIT_SUPERVISOR"
 _LOGS = "MEMFIT_LOGS"
-_BUDGET = "MEMFIT_BUDGET"
+_BUDGETS = {"budget": "MEMFIT_BUDGET", "device_budget": "MEMFIT_DEVICE_BUDGET"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,14 @@ class Handover:
         run: Folder of the run.
         supervisor_pid: The supervisor's process.
         adds_logs: Whether memory figures go into Keras's logs.
-        budget: What every `fit` may take, such as `"4GB"`; `None` if nobody asked for one.
+        budgets: What every `fit` may take, such as `"4GB"`, under `"budget"` or
+            `"device_budget"`; empty if nobody asked for one.
     """
 
     run: Path
     supervisor_pid: int
     adds_logs: bool = True
-    budget: str | None = None
+    budgets: Mapping[str, str] = field(default_factory=dict)
 
     def to_environment(self) -> dict[str, str]:
         """Returns the environment variables that carry it."""
@@ -34,7 +35,7 @@ class Handover:
             _RUN: str(self.run.resolve()),
             _SUPERVISOR: str(self.supervisor_pid),
             _LOGS: "1" if self.adds_logs else "0",
-            **({_BUDGET: self.budget} if self.budget is not None else {}),
+            **{_BUDGETS[name]: size for name, size in self.budgets.items()},
         }
 
     @classmethod
@@ -46,5 +47,9 @@ class Handover:
             run=Path(environment[_RUN]),
             supervisor_pid=int(environment[_SUPERVISOR]),
             adds_logs=environment[_LOGS] == "1",
-            budget=environment.get(_BUDGET),
+            budgets={
+                name: environment[variable]
+                for name, variable in _BUDGETS.items()
+                if variable in environment
+            },
         )

@@ -26,12 +26,23 @@ def test_the_smallest_budget_would_be_enough_for_its_step():
 
 
 def test_a_plan_says_what_is_done_what_it_costs_and_what_was_refused():
-    plan = Plan(256, 48, 3_710 * MB, 4_000 * MB, 0.42, 9_800 * MB, refused=("lower precision",))
+    plan = Plan(
+        256,
+        48,
+        3_710 * MB,
+        4_000 * MB,
+        step_s=0.42,
+        faster=(24, 1.31),
+        whole_bytes=9_800 * MB,
+        refused=("lower precision",),
+    )
 
     assert str(plan) == (
-        "memfit: batches of 256 run in 6 pieces of 48: peak 3.71 GB of 4.00 GB measured\n"
-        "memfit: a batch takes 0.42 s; whole batches would need about 9.80 GB; not done: "
-        "lower precision"
+        "batches of 256 run in 6 pieces of 48\n"
+        "measured: peak 3.71 GB of 4.00 GB, 0.42 s a batch\n"
+        "pieces of 24 were 1.3x faster in trials (see memfit.split)\n"
+        "whole batches would need about 9.80 GB\n"
+        "not done: lower precision"
     )
 
 

@@ -1,9 +1,10 @@
 """Which size of piece is tried next."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memfit.plan.pieces import Trial, best_trial, estimate_peak, next_size
+from memfit.plan.pieces import Trial, best_trial, estimate_peak, find_faster, next_size
 
 MB = 1_000_000
 
@@ -80,8 +81,22 @@ def test_a_step_that_failed_is_followed_by_a_quarter_of_its_size():
     assert next_size([Trial(0, 0), Trial(32, 0, failed=True)], 256, 100 * MB) == 8
 
 
+def test_a_step_that_failed_within_the_budget_is_followed_by_half_the_way_to_it():
+    trials = [Trial(0, 0), Trial(8, 80), Trial(8, 80), Trial(32, 320), Trial(100, 400, failed=True)]
+
+    assert next_size(trials, 256, 1000) == 66
+
+
 def test_one_sample_that_does_not_fit_ends_the_search():
     assert next_size([Trial(0, 0), Trial(1, 200 * MB)], 256, 100 * MB) is None
+
+
+def test_a_smaller_size_that_was_clearly_faster_is_found():
+    trials = [Trial(0, 0), Trial(8, 80, sample_s=0.03), Trial(32, 320, sample_s=0.01)]
+
+    assert find_faster(trials, 64, 0.015) == (32, pytest.approx(1.5))
+    assert find_faster(trials, 64, 0.011) is None
+    assert find_faster(trials, 32, 0.01) is None
 
 
 def test_the_whole_batch_is_told_by_the_line():

@@ -5,9 +5,13 @@ import pytest
 from memfit.record.handover import Handover
 
 
-@pytest.mark.parametrize("adds_logs", [True, False])
-def test_what_a_supervisor_leaves_is_what_a_process_below_finds(tmp_path, adds_logs):
-    handover = Handover(run=tmp_path, supervisor_pid=7, adds_logs=adds_logs)
+@pytest.mark.parametrize(
+    "told",
+    [{"adds_logs": False}, {"budgets": {"budget": "4GB"}}, {"budgets": {"device_budget": "6GB"}}],
+    ids=str,
+)
+def test_what_a_supervisor_leaves_is_what_a_process_below_finds(tmp_path, told):
+    handover = Handover(run=tmp_path, supervisor_pid=7, **told)
 
     assert Handover.from_environment(handover.to_environment()) == handover
 
