@@ -76,6 +76,7 @@ def test_the_state_of_one_shard_is_good_for_all(count, by, index, used, seed):
     saved, expected = shard(by), shard(index)
     whole = [batch for _ in range(4) for batch in labels_of(expected.run())]
     used = min(used, 2 * len(saved))
+    used += used % len(saved) == 1  # a look at one batch does not count
     for _ in range(used // len(saved)):
         labels_of(saved.run())
     labels_of(itertools.islice(saved.run(), used % len(saved)))

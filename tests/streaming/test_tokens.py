@@ -54,6 +54,11 @@ def test_a_remainder_cannot_be_dropped_where_batches_differ():
         Settings(None, 16 * MB, drop_remainder=True, tokens=512)
 
 
+def test_batches_that_differ_are_not_dealt_to_shards():
+    with pytest.raises(UsageError, match="Give batch_size"):
+        make_loader(make_rows).shard(0, 2)
+
+
 def test_data_without_sequences_is_refused():
     with pytest.raises(UsageError, match=r"rows all have the same shape. Give batch_size"):
         make_loader(np.zeros((9, 4)))
