@@ -4,7 +4,8 @@
 
 Every training is a process of its own (`folklore_training.py`), two at a time, one for each
 remedy and one without. Tables go to stdout, progress to stderr. With `--keep`, what was measured
-is kept in that folder and is not measured again. Linux only; some 8 minutes on two cores.
+is kept in that folder and is not measured again. Times are CPU seconds of an epoch, of a model or
+of two steps. Linux only; some 8 minutes on two cores.
 """
 
 import argparse
@@ -70,39 +71,39 @@ SCENARIOS = (
     Scenario(
         "steady",
         "A clean fit, the remedy at the end of each epoch",
-        ("growth", "time"),
+        ("growth", "CPU"),
         (*EACH, Remedy("growth", TF)),
     ),
     Scenario(
         "hoarding",
         "A fit with a callback that keeps 2.6 MB of predictions an epoch, the remedy at its end",
-        ("growth", "time"),
+        ("growth", "CPU"),
         EACH,
     ),
     Scenario(
         "folds",
         "Models built and trained in a loop, the remedy after each",
-        ("growth", "time"),
+        ("growth", "CPU"),
         (*EACH, Remedy("memfit.session")),
     ),
     Scenario(
         "tape",
         "A loop of our own in eager steps, with and without del of tape, gradients, outputs, loss",
-        ("peak", "growth", "time"),
+        ("peak", "growth", "CPU"),
         (Remedy("-", ("tensorflow", "torch")), Remedy("del", ("tensorflow", "torch"))),
         times=3,
     ),
     Scenario(
         "compiled-tape",
         "The same in a tf.function",
-        ("peak", "growth", "time"),
+        ("peak", "growth", "CPU"),
         (Remedy("-", TF), Remedy("del", TF)),
         times=3,
     ),
     Scenario(
         "activations",
         "Batches of 1024 whose activations take the memory",
-        ("peak", "time", "weights"),
+        ("peak", "CPU", "weights"),
         (
             NOTHING,
             Remedy("smaller batch"),
@@ -118,7 +119,7 @@ SCENARIOS = (
     Scenario(
         "data",
         "Rows from a file of 80 MB, two epochs",
-        ("peak", "time"),
+        ("peak", "CPU"),
         (
             NOTHING,
             Remedy("generator"),
@@ -235,7 +236,7 @@ def show(scenario: Scenario, remedy: Remedy, backend: str, folder: Path) -> list
     cells = {
         "peak": show_range([one["peak_bytes"] for one in found], show_mb),
         "growth": show_range([one["growth_bytes"] or 0 for one in found], show_growth),
-        "time": show_range([one["round_s"] for one in found], lambda took_s: f"{took_s:.2f} s"),
+        "CPU": show_range([one["round_s"] for one in found], lambda took_s: f"{took_s:.2f} s"),
     }
     if "weights" in shown:
         cells["weights"] = show_difference(jobs[0], folder)

@@ -1,7 +1,7 @@
 """One measurement of `folklore.py`: `folklore_training.py SCENARIO REMEDY FOLDER`.
 
 Trains with one remedy, or with none (`-`), and prints a line of JSON: sizes in bytes, times in
-seconds. `KERAS_BACKEND` names the backend. Linux only.
+seconds of CPU, which other work on the machine disturbs least. `KERAS_BACKEND` names the backend. Linux only.
 """
 
 import gc
@@ -25,19 +25,19 @@ SEED = 7
 
 
 class Rounds:
-    """What memory and the clock say at the end of each epoch, or of each model in a loop."""
+    """What memory and the processor's clock say at the end of each epoch, or of each model in a loop."""
 
     def __init__(self) -> None:
         gc.collect()
         self.idle_bytes = read_status("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # proc(5): resets the peak
         self._levels_bytes: list[int] = []
-        self._times_s = [time.perf_counter()]
+        self._times_s = [time.process_time()]
 
     def end_one(self) -> None:
         """A round is over."""
         self._levels_bytes.append(read_status("RssAnon"))
-        self._times_s.append(time.perf_counter())
+        self._times_s.append(time.process_time())
 
     def tell(self) -> dict[str, Any]:
         """Returns the figures. The first rounds warm up, and the very first compiles."""
