@@ -51,7 +51,7 @@ pictures: $(STAMPS)-test  ## run trainings under memfit and draw the pictures of
 
 docs: $(STAMPS)-docs  ## build the site into build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	@echo "Open build/site/index.html"
+	@echo "Open build/site/index.html; with search: python3 -m http.server -d build/site"
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

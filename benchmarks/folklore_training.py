@@ -1,7 +1,8 @@
 """One measurement of `folklore.py`: `folklore_training.py SCENARIO REMEDY FOLDER`.
 
 Trains with one remedy, or with none (`-`), and prints a line of JSON: sizes in bytes, times in
-seconds of CPU, which other work on the machine disturbs least. `KERAS_BACKEND` names the backend. Linux only.
+seconds of CPU, which other work on the machine disturbs least. `KERAS_BACKEND` names the backend.
+Linux only.
 """
 
 import gc
@@ -25,7 +26,7 @@ SEED = 7
 
 
 class Rounds:
-    """What memory and the processor's clock say at the end of each epoch, or of each model in a loop."""
+    """What memory and the clock of the CPU say at the end of each epoch, or of each model."""
 
     def __init__(self) -> None:
         gc.collect()

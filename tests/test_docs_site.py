@@ -1,8 +1,10 @@
 """The site of docs/ is whole: every page has its place, and every link leads to a heading."""
 
+import importlib
 import re
 import unicodedata
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -33,6 +35,32 @@ def test_links_lead_to_files_and_headings(document):
         path = (document.parent / target).resolve() if target else document
         assert path.exists(), target
         assert not anchor or anchor in anchors_of(path), f"{target}#{anchor}"
+
+
+def test_every_picture_is_shown_and_fetches_nothing():
+    shown = {Path(one).name for one in re.findall(r"\]\(([^)\s]+\.svg)\)", all_text())}
+    pictures = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
+
+    assert {picture.name for picture in pictures} == shown
+    for picture in pictures:
+        assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+        assert re.findall(r"(?:url\(|href=)[\"']?https?:", picture.read_text()) == []
+
+
+def test_the_page_on_folklore_shows_what_is_measured(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    scenarios = importlib.import_module("folklore").SCENARIOS
+    page = (ROOT / "docs" / "folklore.md").read_text()
+
+    tables = re.findall(r"^\| remedy +\| \w+: .*\n\|[-|]+\|\n((?:\|.*\n)+)", page, re.MULTILINE)
+
+    assert [re.findall(r"^\| (.+?) +\|", table, re.MULTILINE) for table in tables] == [
+        [remedy.variable or remedy.name for remedy in scenario.remedies] for scenario in scenarios
+    ]
+
+
+def all_text():
+    return "".join(document.read_text() for document in DOCUMENTS)
 
 
 def anchors_of(path):

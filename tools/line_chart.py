@@ -7,7 +7,8 @@ from html import escape
 COLOURS = ("#0f766e", "#c2410c", "#6d28d9")
 _INK, _QUIET, _RULE, _PAPER = "#1f2937", "#6b7280", "#e5e7eb", "#ffffff"
 _WIDTH, _HEIGHT = 860, 280
-_LEFT, _TOP, _BOTTOM, _GAP = 64, 58, 34, 22
+_STEPS_MB = (25, 50, 75, 100, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
+_LEFT, _TOP, _BOTTOM, _GAP = 74, 58, 34, 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +125,9 @@ def _text(text: str, x: float, y: float, colour: str, anchor: str, weight: int =
 
 def _round_up(size_mb: float) -> float:
     """Returns a size a little above, of which a quarter is a round number."""
-    step = next(one for one in (10, 20, 40, 50, 100, 200, 400, 500, 1000) if 4 * one >= size_mb)
+    step = next(
+        one
+        for one in (25, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
+        if 4 * one >= size_mb
+    )
     return 4.0 * step
