@@ -1,4 +1,4 @@
-"""docs/causes.md says what the causes are, and its examples are true."""
+"""What `memfit explain` says of every code, and docs/causes.md of all, is true."""
 
 import ast
 import re
@@ -8,13 +8,11 @@ import pytest
 
 from memfit.agent import examiner
 from memfit.diagnose.lint import RULES, lint_source
+from memfit.report.explanation import list_codes, read_explanation
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "causes.md").read_text()
-_SECTION = re.compile(
-    r"^### (?P<code>\S+)\n(?P<text>.*?)(?=^### |^## |\Z)", re.DOTALL | re.MULTILINE
-)
-SECTIONS = {match["code"]: match["text"] for match in _SECTION.finditer(PAGE)}
+SECTIONS = {code: read_explanation(code) for code in list_codes()}
 _EXAMPLES = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Each section says these, in this order.
 _PARTS = ("**What happens.**", "**How memfit knows.**", "**What does not help.**", "**Lint.**")
@@ -34,7 +32,8 @@ def codes_in(tree):
 
 
 def codes_of_source():
-    modules = (ROOT / "src" / "memfit" / "diagnose" / "causes").glob("*.py")
+    diagnose = ROOT / "src" / "memfit" / "diagnose"
+    modules = (*(diagnose / "causes").glob("*.py"), diagnose / "killed.py", diagnose / "limits.py")
     return {code for module in modules for code in codes_in(ast.parse(module.read_text()))}
 
 
@@ -42,25 +41,25 @@ def lint_codes_of(cause):
     return {rule.code for rule in RULES if rule.cause == cause}
 
 
-def test_every_code_of_a_cause_has_a_section_and_the_other_way_round():
+def test_every_code_of_a_finding_is_explained_and_the_other_way_round():
     assert set(SECTIONS) == codes_of_source()
 
 
-def test_every_cause_that_a_rule_of_lint_names_has_a_section():
+def test_every_cause_that_a_rule_of_lint_names_is_explained():
     causes = {rule.cause for rule in RULES} - {None, "folklore"}
 
     assert causes - set(SECTIONS) == set()
 
 
 @pytest.mark.parametrize("code", SECTIONS)
-def test_a_section_says_everything_in_order(code):
+def test_an_explanation_says_everything_in_order(code):
     found = re.findall(r"^\*\*[^*]+\.\*\*", SECTIONS[code], re.MULTILINE)
 
     assert tuple(found) == _PARTS
 
 
 @pytest.mark.parametrize("code", SECTIONS)
-def test_a_section_names_the_rules_that_tell_of_its_cause(code):
+def test_an_explanation_names_the_rules_that_tell_of_its_cause(code):
     named = re.findall(r"MF\d+", SECTIONS[code].partition("**Lint.**")[2])
 
     assert set(named) == lint_codes_of(code)
@@ -80,11 +79,10 @@ def test_the_other_examples_are_python_too(code):
         ast.parse(example)
 
 
-def test_links_within_the_page_lead_to_its_headings():
-    headings = re.findall(r"^#+ (.+)$", PAGE, re.MULTILINE)
-    anchors = {re.sub(r"[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings}
+def test_the_page_of_causes_names_every_code_of_growth():
+    named = set(re.findall(r"explained/([a-z-]+)\.md\)", PAGE))
 
-    assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= anchors
+    assert named == set(SECTIONS)
 
 
 def test_prices_of_the_probes_are_those_of_the_examiner():

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import memfit
 from memfit.errors import MemfitError
 
-COMMANDS = ("run", "report", "diagnose", "runs", "doctor", "lint", "ingest", "data")
+COMMANDS = ("run", "report", "diagnose", "explain", "runs", "doctor", "lint", "ingest", "data")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ _SECTION = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 SECTIONS = {match["code"]: match for match in _SECTION.finditer(PAGE)}
-_EXAMPLES = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_EXAMPLES = re.compile(r"^```python[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_table_is_the_table_of_rules():

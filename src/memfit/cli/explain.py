@@ -1,0 +1,46 @@
+"""`memfit explain`: what the code of a finding means and what to do about it."""
+
+import argparse
+import difflib
+from collections.abc import Sequence
+
+from memfit.errors import UsageError
+
+HELP = "Say what a finding means, how it is known, and what helps and does not."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of this command."""
+    parser.add_argument(
+        "code", metavar="CODE", nargs="?", help="such as held-tensors; nothing lists all of them"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the explanation of a code, or the list of codes."""
+    from rich.console import Console
+
+    from memfit.report.explanation import list_codes, render_codes, render_explanation
+
+    console = Console(highlight=False)
+    if args.code is None:
+        render_codes(console)
+        return 0
+    codes = list_codes()
+    if args.code not in codes:
+        raise UsageError(_unknown(args.code, codes))
+    render_explanation(args.code, console)
+    return 0
+
+
+def _unknown(code: str, codes: Sequence[str]) -> str:
+    """Says what was meant, where that can be told."""
+    from memfit.diagnose.lint import RULES
+
+    for rule in RULES:
+        if code.upper() == rule.code:
+            cause = f" It tells of: memfit explain {rule.cause}" if rule.cause in codes else ""
+            return f"{rule.code} is a rule of memfit lint: {rule.summary}{cause}"
+    near = difflib.get_close_matches(code, codes, n=1)
+    hint = f"Did you mean {near[0]}?" if near else "List them with: memfit explain"
+    return f"No finding has that code. Received: {code!r}. Expected one of {len(codes)}. {hint}"
