@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit format zoo bench bench-fit bench-stream clean
+.PHONY: help demo test check unit format zoo bench bench-fit bench-stream seeds clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -42,6 +42,9 @@ bench-fit: $(STAMPS)-test  ## measure how memfit makes trainings fit, beside pla
 
 bench-stream: $(STAMPS)-test  ## measure how fast rows come from disk (under a minute)
 	$(BIN)/python benchmarks/stream.py
+
+seeds: $(STAMPS)-test  ## run the documents' examples, as given, by hand and with memfit (under 20 minutes)
+	$(BIN)/python benchmarks/seeds.py
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
