@@ -44,7 +44,7 @@ bench-stream: $(STAMPS)-test  ## measure how fast rows come from disk (under a m
 	$(BIN)/python benchmarks/stream.py
 
 seeds: $(STAMPS)-test  ## run the documents' examples, as given, by hand and with memfit (under 20 minutes)
-	$(BIN)/python benchmarks/seeds.py
+	$(BIN)/python benchmarks/seeds.py --page=docs/seeds.md
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,12 +1,13 @@
 """Runs the examples of the seeds under memfit and prints one table, then three figures.
 
     python benchmarks/seeds.py [NAMES] [--backends=torch,jax] [--keep=FOLDER]
+        [--page=docs/seeds.md]
 
 Every script of examples/seeds is a process of its own under `memfit run`, in a control group
 where one can be made; `seeds.toml` says which there are. Two run at a time, save those whose
 time is compared. Tables go to stdout, progress to stderr. Exits with 1 if a script ended
 otherwise than `seeds.toml` says. `--keep` keeps what was measured, and runs only what is not
-there yet. Linux only.
+there yet; `--page` puts what is printed into a page, between its two marks. Linux only.
 """
 
 import argparse
@@ -14,12 +15,12 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from overhead import OtherWork, find_version, render_rows, tell
-from seeds_figures import figure_accumulation, figure_arrays, figure_models
+from seeds_figures import Runs, figure_accumulation, figure_arrays, figure_models
 from seeds_runs import BACKENDS, SEEDS, VARIANTS, Example, Ran, Runner, load_examples, prepare
 
 HEAD = (
@@ -34,6 +35,8 @@ HEAD = (
     "final loss",
 )
 AT_A_TIME = 2
+# Marks of a page, around what was printed.
+BEGIN, END = "<!-- printed by make seeds -->", "<!-- end of what was printed -->"
 Job = tuple[Example, str, str]
 
 
@@ -42,6 +45,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measures the examples of the seeds.")
     parser.add_argument("names", nargs="*", help="only these examples")
     parser.add_argument("--backends", default=",".join(BACKENDS), help="only these")
+    parser.add_argument("--page", type=Path, help="put what is printed into this page")
     parser.add_argument("--keep", type=Path, help="keep results here; run what is not there yet")
     return parser.parse_args()
 
@@ -65,7 +69,7 @@ def is_alone(job: Job) -> bool:
     return example.alone and backend == "tensorflow"
 
 
-def run_all(jobs: Sequence[Job], run: Runner) -> dict[tuple[str, str, str], Ran]:
+def run_all(jobs: Sequence[Job], run: Runner) -> Runs:
     """Returns what each script did, by example, variant and backend."""
 
     def work(job: Job) -> Ran:
@@ -102,9 +106,7 @@ def title(name: str, scripts: Sequence[str]) -> str:
     return name if len(scripts) > 1 else f"{name}: {scripts[0].replace('_', ' ')}"
 
 
-def tabulate(
-    examples: Sequence[Example], backends: Sequence[str], runs: dict[tuple[str, str, str], Ran]
-) -> str:
+def tabulate(examples: Sequence[Example], backends: Sequence[str], runs: Runs) -> str:
     """Returns the table: a row for each example and backend, three values in a cell."""
     seeds = {example.name: example.seed for example in examples}
     rows = [HEAD]
@@ -126,7 +128,7 @@ def show(ran: Ran | None) -> tuple[str, ...]:
         return ("-",) * 6
     return (
         f"{ran.peak_bytes / 1e6:.0f}",
-        ran.growth,
+        "-" if ran.error else ran.growth,
         f"{ran.seconds:.0f}",
         ran.error or ran.verdict,
         ran.findings or "none",
@@ -134,7 +136,7 @@ def show(ran: Ran | None) -> tuple[str, ...]:
     )
 
 
-def find_surprises(jobs: Sequence[Job], runs: dict[tuple[str, str, str], Ran]) -> list[str]:
+def find_surprises(jobs: Sequence[Job], runs: Runs) -> list[str]:
     """Returns a sentence for each script that ended otherwise than `seeds.toml` says."""
     surprises = []
     for example, variant, backend in jobs:
@@ -143,6 +145,35 @@ def find_surprises(jobs: Sequence[Job], runs: dict[tuple[str, str, str], Ran]) -
         if (ran.error or None) != (expected and expected["error"]):
             surprises.append(f"{example.name} {variant} on {backend}: {ran.error} {ran.stderr}")
     return surprises
+
+
+def describe(backends: Sequence[str]) -> str:
+    """Returns the first line: what was measured on what."""
+    versions = ", ".join(f"{name} {find_version(name)}" for name in ("memfit", "keras", *backends))
+    return f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores"
+
+
+def draw_figures(
+    examples: Sequence[Example], backends: Sequence[str], runs: Runs, run: Runner
+) -> Iterator[str]:
+    """Yields the runtime's own peak, and the figures whose examples were run."""
+    idle = {backend: run(SEEDS / "runtime.py", backend) for backend in backends}
+    loaded = (f"{ran.peak_bytes / 1e6:.0f} MB on {backend}" for backend, ran in idle.items())
+    yield f"The imported runtime alone peaks at {', '.join(loaded)}."
+    names = {example.name for example in examples}
+    if "arrays" in names:
+        yield figure_arrays(backends, runs, idle)
+    if "accumulation" in names:
+        yield figure_accumulation(backends, run)
+    if "many-models" in names:
+        yield figure_models(backends, runs)
+
+
+def put_into(page: Path, printed: str) -> None:
+    """Replaces what stands between the marks of a page."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    page.write_text(f"{before}{BEGIN}\n\n{printed}\n\n{END}{after}")
 
 
 def main() -> int:
@@ -154,22 +185,19 @@ def main() -> int:
     prepare()
     jobs = find_jobs(examples, backends)
     run = Runner(args.keep)
-    idle = {backend: run(SEEDS / "runtime.py", backend) for backend in backends}
     runs = run_all(jobs, run)
-    versions = ", ".join(f"{name} {find_version(name)}" for name in ("memfit", "keras", *backends))
-    print(f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores\n")
-    print(f"{tabulate(examples, backends, runs)}\n")
-    loaded = (f"{ran.peak_bytes / 1e6:.0f} MB on {backend}" for backend, ran in idle.items())
-    print(f"The imported runtime alone peaks at {', '.join(loaded)}.\n")
-    names = {example.name for example in examples}
-    if "arrays" in names:
-        print(f"{figure_arrays(backends, runs, idle)}\n")
-    if "accumulation" in names:
-        print(f"{figure_accumulation(backends, run)}\n")
-    if "many-models" in names:
-        print(f"{figure_models(backends, runs)}\n")
-    minutes = (time.monotonic() - begun_s) / 60
-    print(f"Took {minutes:.0f} minutes; others took {others.share():.0%} of the machine meanwhile.")
+    printed = "\n\n".join(
+        (
+            describe(backends),
+            tabulate(examples, backends, runs),
+            *draw_figures(examples, backends, runs, run),
+            f"Took {(time.monotonic() - begun_s) / 60:.0f} minutes; others took "
+            f"{others.share():.0%} of the machine meanwhile.",
+        )
+    )
+    print(printed)
+    if args.page is not None:
+        put_into(args.page, printed)
     surprises = find_surprises(jobs, runs)
     print(*surprises, sep="\n", end="\n" if surprises else "")
     return 1 if surprises else 0

@@ -37,7 +37,7 @@ each_script = pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: f"{p.parent
 
 def table_of(page):
     """The cells of the first table."""
-    lines = [line for line in page.partition("| example ")[1:]]
+    lines = page.partition("| example ")[1:]
     rows = "".join(lines).partition("\n\n")[0].splitlines()
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
