@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit format zoo bench bench-fit bench-stream folklore pictures docs clean
+.PHONY: help demo test check unit format zoo bench bench-fit bench-stream seeds folklore pictures docs clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -52,6 +52,9 @@ pictures: $(STAMPS)-test  ## run trainings under memfit and draw the pictures of
 docs: $(STAMPS)-docs  ## build the site into build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open build/site/index.html; with search: python3 -m http.server -d build/site"
+
+seeds: $(STAMPS)-test  ## run the documents' examples, as given, by hand and with memfit (under 20 minutes)
+	$(BIN)/python benchmarks/seeds.py --page=docs/seeds.md
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,21 @@
+"""The same training with a monitor, which says whether a collection would free anything."""
+
+import keras
+import numpy as np
+
+import memfit
+
+keras.utils.set_random_seed(0)
+x = np.random.rand(10_000, 100).astype("float32")
+y = np.random.randint(0, 10, 10_000)
+model = keras.Sequential(
+    [
+        keras.Input((100,)),
+        keras.layers.Dense(64, activation="relu"),
+        keras.layers.Dense(10, activation="softmax"),
+    ]
+)
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+monitor = memfit.MemoryMonitor()
+history = model.fit(x, y, batch_size=32, epochs=10, callbacks=[monitor], verbose=0)
+print("final loss", history.history["loss"][-1])

@@ -1,0 +1,18 @@
+"""The same LSTM without a state between batches."""
+
+import keras
+import numpy as np
+
+keras.utils.set_random_seed(0)
+x = np.random.rand(1_024, 50, 16).astype("float32")
+y = x.mean(axis=(1, 2))
+model = keras.Sequential(
+    [
+        keras.Input((50, 16), batch_size=64),
+        keras.layers.LSTM(32),
+        keras.layers.Dense(1),
+    ]
+)
+model.compile(optimizer="adam", loss="mse")
+history = model.fit(x, y, batch_size=64, epochs=10, shuffle=False, verbose=0)
+print("final loss", history.history["loss"][-1])
