@@ -13,7 +13,8 @@ LEAST_FIT = {"tensorflow": 1.5, "jax": 1.5, "torch": 0.95}
 MOST_FIT_MEMORY = 0.05
 LEAST_TIMES_SECOND = 3.0
 
-FIT_BUDGET_BYTES = 32_000_000
+# Some 4% of what Keras takes for the arrays.
+FIT_BUDGET_BYTES = {"tensorflow": 96_000_000, "jax": 24_000_000, "torch": 32_000_000}
 PICTURE_CASES = {
     "memfit": "memfit",
     "keras": "image_dataset_from_directory",
@@ -24,18 +25,20 @@ PICTURE_CASES = {
 def tabulate_fit(bench: Bench) -> str:
     """Returns table 2: the dense net, trained on arrays in memory and on a stream."""
     folder = bench.prepare("rows", ("npy", "store"), bench.plan.rows)
-    rows = [("backend", "arrays krow/s", "MB", "memfit krow/s", "MB", "rate", "memory")]
+    rows = [
+        ("backend", "arrays krow/s", "MB", "budget MB", "memfit krow/s", "MB", "rate", "memory")
+    ]
     claims = []
     for backend in BACKENDS:
         if find_spec(backend) is None:
-            rows.append((backend, "not installed", *[""] * 5))
+            rows.append((backend, "not installed", *[""] * 6))
             continue
 
         def fit(case: str, backend: str = backend) -> Ran:
             wanted = {
                 "what": "fit",
                 "case": case,
-                "budget_bytes": FIT_BUDGET_BYTES,
+                "budget_bytes": FIT_BUDGET_BYTES[backend],
                 "seconds": bench.plan.seconds,
             }
             return run_child({**wanted, "folder": str(folder)}, backend=backend)
@@ -44,7 +47,7 @@ def tabulate_fit(bench: Bench) -> str:
         done = run_in_turn(cases, fit, bench.plan.rounds, cases)
         theirs, ours = (done[case] for case in cases)
         if not isinstance(theirs, Ran) or not isinstance(ours, Ran):
-            rows.append((backend, f"{theirs if isinstance(ours, Ran) else ours}", *[""] * 5))
+            rows.append((backend, f"{theirs if isinstance(ours, Ran) else ours}", *[""] * 6))
             continue
         times = rate_of(ours) / rate_of(theirs)
         sizes = [(one.peak.anon_bytes + one.peak.file_bytes) / 1e6 for one in (theirs, ours)]
@@ -54,6 +57,7 @@ def tabulate_fit(bench: Bench) -> str:
                 backend,
                 f"{rate_of(theirs) / 1e3:.0f}",
                 f"{sizes[0]:.0f}",
+                f"{FIT_BUDGET_BYTES[backend] / 1e6:.0f}",
                 f"{rate_of(ours) / 1e3:.0f}",
                 f"{sizes[1]:.0f}",
                 f"{times:.2f}x",
@@ -69,8 +73,8 @@ def tabulate_fit(bench: Bench) -> str:
                 share <= MOST_FIT_MEMORY,
             ),
         ]
-    title = f"2. fit of Dense(64), Dense(1) on {bench.plan.rows * ROW_BYTES / 1e6:.0f} MB, "
-    return finish(f"{title}budget {FIT_BUDGET_BYTES / 1e6:.0f} MB", rows, claims)
+    title = f"2. fit of Dense(64), Dense(1) on {bench.plan.rows * ROW_BYTES / 1e6:.0f} MB, ingested"
+    return finish(title, rows, claims)
 
 
 def tabulate_pictures(bench: Bench) -> str:
