@@ -31,7 +31,7 @@ class Plan:
     """
 
     rows: int = 2_000_000
-    some_rows: int = 200_000
+    some_rows: int = 100_000
     few_rows: int = 20_000
     pictures: int = 20_000
     points: int = 100

@@ -21,6 +21,8 @@ from stream_sources import measure_least, measure_peer_resume, measure_resume, s
 
 # Steps of `fit` that are not timed: the first are slower.
 _FIRST_STEPS = 30
+# With fewer batches their variance tells nothing.
+_LEAST_BATCHES = 30
 
 
 def measure_write(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +55,8 @@ def measure_read(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     best = max(found[1:] or found, key=lambda one: one["rows_per_s"])
     middle, variance = (num_rows - 1) / 2, num_rows**2 / 12
     whole = np.array(means[:-1] if found[0]["is_whole"] else means)
-    return {**best, "deff": float(np.mean((whole - middle) ** 2) / (variance / BATCH))}
+    deff = float(np.mean((whole - middle) ** 2) / (variance / BATCH))
+    return {**best, "deff": deff if len(whole) >= _LEAST_BATCHES else None}
 
 
 def take(batches: Iterator[Any], seconds: float, means: list[float] | None = None) -> Any:

@@ -28,7 +28,7 @@ def tabulate_least(bench: Bench) -> str:
             return f"{title}\n\nNo control group can be made here."
     for case, kind in KINDS.items():
         is_drawn = "pictures" in kind.data
-        num_rows = bench.plan.pictures if is_drawn else bench.plan.some_rows
+        num_rows = bench.plan.pictures // 2 if is_drawn else bench.plan.some_rows
         folder = bench.prepare("some", kind.data, num_rows)
         size_mb = num_rows * (64 * 64 * 3 if is_drawn else ROW_BYTES) / 1e6
         try:
@@ -74,12 +74,12 @@ def tabulate_resume(bench: Bench) -> str:
     ]
     reached = 0
     for case, kind in KINDS.items():
-        name, num_rows = ("fewest", plan.few_rows // 10) if kind.is_slow else ("few", plan.few_rows)
+        name, num_rows = ("fewest", plan.few_rows // 20) if kind.is_slow else ("few", plan.few_rows)
         folder = bench.prepare(name, kind.data, num_rows)
         wanted = {"what": "resume", "case": case, "points": plan.points, "folder": str(folder)}
-        row, is_exact, median_s = resume(case, wanted)
+        row, is_exact, took_s = resume(case, wanted)
         rows.append(row)
-        reached += is_exact and median_s <= MOST_RESUME_S
+        reached += is_exact and took_s <= MOST_RESUME_S
     for case, (_, data, package) in PEERS.items():
         if find_spec(package) is None:
             rows.append((case, "not installed", *[""] * 6))
@@ -89,13 +89,15 @@ def tabulate_resume(bench: Bench) -> str:
         rows.append(resume(case, {**wanted, "folder": str(folder)})[0])
     rows += [(case, "has no state", *[""] * 6) for case in NO_STATE]
     title = f"7. Resume at random points of {plan.few_rows:,} rows, the source opened anew"
-    text = f"{reached} of {len(KINDS)} kinds of source go on exactly, with the next batch within "
-    text += f"{MOST_RESUME_S * 1e3:.0f} ms (median)"
+    text = (
+        f"{reached} of {len(KINDS)} kinds of source go on exactly, opened and with the next batch "
+    )
+    text += f"within {MOST_RESUME_S * 1e3:.0f} ms (median)"
     return finish(title, rows, [claim(text, "all", reached == len(KINDS))])
 
 
 def resume(case: str, wanted: dict[str, Any]) -> tuple[tuple[str, ...], bool, float]:
-    """Returns a row, whether every point was exact, and the usual time."""
+    """Returns a row, whether every point was exact, and the usual time with the opening."""
     try:
         found = run_child(wanted).figures
     except RunFailedError as error:
@@ -109,4 +111,4 @@ def resume(case: str, wanted: dict[str, Any]) -> tuple[tuple[str, ...], bool, fl
         f"{found['median_s'] * 1e3:.0f}",
         f"{found['worst_s'] * 1e3:.0f}",
     )
-    return row, not any(counts), found["median_s"]
+    return row, not any(counts), found["opening_s"] + found["median_s"]

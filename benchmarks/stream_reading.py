@@ -51,7 +51,7 @@ def tabulate_iterating(bench: Bench) -> str:
         for case, one in done.items()
         if isinstance(one, Ran)
         and not case.startswith("memfit")
-        and one.figures["deff"] < MOST_DEFF
+        and (one.figures["deff"] or MOST_DEFF) < MOST_DEFF
     }
     claims = []
     if isinstance(ours, Ran) and peers:
@@ -147,7 +147,7 @@ def render_reads(done: dict[str, Any]) -> list[tuple[str, ...]]:
                 f"{one.figures['cpu_s']:.2f}",
                 f"{one.peak.anon_bytes / 1e6:.0f}",
                 f"{one.peak.file_bytes / 1e6:.0f}",
-                f"{one.figures['deff']:.2f}",
+                "-" if one.figures["deff"] is None else f"{one.figures['deff']:.2f}",
             )
         )
     return rows

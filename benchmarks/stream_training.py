@@ -13,7 +13,7 @@ LEAST_FIT = {"tensorflow": 1.5, "jax": 1.5, "torch": 0.95}
 MOST_FIT_MEMORY = 0.05
 LEAST_TIMES_SECOND = 3.0
 
-# Some 4% of what Keras takes for the arrays.
+# Below 4% of what Keras takes for the arrays.
 FIT_BUDGET_BYTES = {"tensorflow": 96_000_000, "jax": 24_000_000, "torch": 32_000_000}
 PICTURE_CASES = {
     "memfit": "memfit",
