@@ -40,7 +40,7 @@ bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene 
 bench-fit: $(STAMPS)-test  ## measure how memfit makes trainings fit, beside plain Keras (some 35 minutes)
 	$(BIN)/python benchmarks/fit.py
 
-bench-stream: $(STAMPS)-test  ## measure how fast rows come from disk (under a minute)
+bench-stream: $(STAMPS)-bench-stream  ## measure streams from disk, beside other loaders (some 15 minutes)
 	$(BIN)/python benchmarks/stream.py
 
 folklore: $(STAMPS)-test  ## measure what common remedies do to memory (some 8 minutes)

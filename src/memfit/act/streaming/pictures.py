@@ -69,7 +69,7 @@ class Pictures:
     def _read(self, name: str, image: Any) -> Array:
         if self._size is None:
             self._check_same(name, (image.height, image.width))
-            return np.asarray(image.convert("RGB"))
+            return _to_array(image.convert("RGB"))
         height, width = self._size
         if image.width >= 2 * width and image.height >= 2 * height:
             # A large JPEG is decoded at a half, a quarter or an eighth of its size.
@@ -78,7 +78,7 @@ class Pictures:
             image = image.convert("RGB")
         if image.size != (width, height):
             image = image.resize((width, height), self._image.Resampling.BILINEAR)
-        return np.asarray(image)
+        return _to_array(image)
 
     def _check_same(self, name: str, size: tuple[int, int]) -> None:
         self._first = self._first or (name, size)
@@ -117,6 +117,11 @@ def in_chunks(values: Iterable[Given], number: int) -> Iterator[list[Given]]:
     left = iter(values)
     while chunk := list(itertools.islice(left, number)):
         yield chunk
+
+
+def _to_array(image: Any) -> Array:
+    # What `np.asarray` does with a picture, in half the time.
+    return np.frombuffer(image.tobytes(), np.uint8).reshape(image.height, image.width, -1)
 
 
 def _check_size(size: Any) -> None:
