@@ -108,6 +108,21 @@ def test_a_training_that_fits_is_not_changed_at_all():
         np.testing.assert_array_equal(one, other)
 
 
+# Keras's own stateful layers do not train on torch.
+STATEFUL = [layers.LSTM(4, stateful=True)] if keras.backend.backend() != "torch" else []
+
+
+@pytest.mark.parametrize("layer", [layers.LSTM(4), *STATEFUL])
+def test_a_model_for_batches_of_one_size_is_trained_on_whole_ones(layer):
+    lines = X.reshape(-1, 8, 8)[:64]
+    model = keras.Sequential([keras.Input(batch_shape=(16, 8, 8)), layer, layers.Dense(1)])
+    model.compile("adam", "mse")
+
+    memfit.fit(model, lines, Y[:64], batch_size=16, shuffle=False, budget=budget_of(2000))
+
+    assert model.optimizer.iterations == 4
+
+
 def test_a_budget_above_the_machine_is_told_and_works(capsys):
     memfit.fit(small(), X[:64], Y[:64], batch_size=32, budget="900TB")
 

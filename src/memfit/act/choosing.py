@@ -7,7 +7,7 @@ from dataclasses import replace
 from memfit.act.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.act.change import Change
 from memfit.act.coupled import explain_coupling
-from memfit.act.pieces import check_model, install, make_pieces
+from memfit.act.pieces import check_model, has_fixed_batch, install, make_pieces
 from memfit.act.precision import reduce_precision
 from memfit.act.probing import Measured, Prober
 from memfit.act.recompute import recompute
@@ -109,6 +109,10 @@ class _Chooser:
 
     def _try_whole(self) -> Plan | None:
         """Whole batches: tried with growing ones, as the last step is the largest."""
+        if has_fixed_batch(self._model):
+            trial, step_s = self._prober.try_step(self._batch_size)
+            self._trials = self._trials or (trial,)
+            return self._plan(None, trial, step_s) if self._holds(trial) else None
         limit_bytes = self._limit_bytes
         measured = self._prober.try_sizes(limit_bytes, None)
         self._trials = self._trials or measured.trials

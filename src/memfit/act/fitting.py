@@ -13,7 +13,7 @@ from memfit.act.choosing import choose
 from memfit.act.first_batch import Batch, count_bytes, find_first_batch, take
 from memfit.act.gauges import DeviceGauge, Gauge, HostGauge
 from memfit.act.pacing import add_pace, count_queued
-from memfit.act.pieces import check_unguarded
+from memfit.act.pieces import check_unguarded, has_fixed_batch
 from memfit.act.probing import Prober, release
 from memfit.act.snapshot import Snapshot
 from memfit.act.terms import Terms
@@ -152,7 +152,7 @@ def _prepare(
     _check_budget(gauge, terms.budget_bytes)
     batch, arguments = find_first_batch(arguments, terms.batch_size)
     was_built = _is_built(model)
-    model._symbolic_build(data_batch=take(batch, 1))
+    model._symbolic_build(data_batch=batch if has_fixed_batch(model) else take(batch, 1))
     room = _measure_room(arguments, batch, gauge, terms.budget_bytes)
     with Snapshot(model) as snapshot:
         # Under `memfit run`, `fit` is recorded; trials are not to be.

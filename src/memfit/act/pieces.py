@@ -1,6 +1,7 @@
 """Batches in pieces: one batch, one update of the weights, the memory of a piece."""
 
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from memfit.act.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
@@ -144,8 +145,19 @@ def check_unguarded(model: Any) -> None:
         )
 
 
+def has_fixed_batch(model: Any) -> bool:
+    """Whether the model takes batches of one size only."""
+    is_stateful = any(getattr(layer, "stateful", False) for layer in model._flatten_layers())
+    return is_stateful or any(one.shape[0] is not None for one in _inputs(model))
+
+
+def _inputs(model: Any) -> Sequence[Any]:
+    """The inputs of a model that was built from them; a subclassed one has none."""
+    return getattr(model, "inputs", None) or ()
+
+
 def _check_layers(model: Any) -> None:
-    for one in getattr(model, "inputs", None) or ():
+    for one in _inputs(model):
         if one.shape[0] is not None:
             raise UsageError(
                 f"The input {one.name!r} is made for batches of {one.shape[0]} samples, so it "
