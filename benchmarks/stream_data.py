@@ -96,7 +96,7 @@ def write_hugging_face(folder: Path, num_rows: int) -> None:
 
 
 def write_tfrecord(folder: Path, num_rows: int) -> None:
-    """Writes shards of `tf.train.Example` into `tfrecord`.
+    """Writes records of `tf.train.Example`.
 
     All have the same length, so their bytes and checksums are made many at a time.
     """
@@ -106,9 +106,8 @@ def write_tfrecord(folder: Path, num_rows: int) -> None:
     message = _example(b"\x00" * size, b"\x00" * 4)
     x_at, y_at = message.index(b"\x00" * size), len(message) - 4
     length = np.frombuffer(struct.pack("<Q", len(message)), np.uint8)
-    (folder / "tfrecord").mkdir()
-    for number, (x, y) in enumerate(in_chunks(num_rows, -(-num_rows // _PARTS))):
-        with (folder / "tfrecord" / f"{number:02}.tfrecord").open("wb") as file:
+    with (folder / "data.tfrecord").open("wb") as file:
+        for x, y in in_chunks(num_rows, 20_000):
             data = np.tile(np.frombuffer(message, np.uint8), (len(y), 1))
             data[:, x_at : x_at + size] = x.view(np.uint8)
             data[:, y_at:] = y[:, None].view(np.uint8)

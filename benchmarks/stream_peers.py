@@ -146,7 +146,7 @@ def read_slices(folder: Path, _: int) -> Epochs:
 
 
 def read_tfrecord(folder: Path, _: int) -> Epochs:
-    """Records of all shards in turn, parsed batch by batch."""
+    """Records, parsed batch by batch."""
     while True:
         yield iter(make_tfrecord(folder))
 
@@ -164,10 +164,7 @@ def make_tfrecord(folder: Path) -> Any:
         found = tf.io.parse_example(records, features)
         return found["x"], found["y"]
 
-    shards = tf.data.Dataset.list_files(str(folder / "tfrecord" / "*"), seed=1)
-    records = shards.interleave(
-        tf.data.TFRecordDataset, cycle_length=16, num_parallel_calls=tf.data.AUTOTUNE
-    )
+    records = tf.data.TFRecordDataset(str(folder / "data.tfrecord"))
     batches = records.shuffle(BUFFER_ROWS, seed=1).batch(BATCH)
     return batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 

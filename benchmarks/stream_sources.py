@@ -87,7 +87,7 @@ KINDS = {
     "Arrow": _named("data.arrow"),
     "HDF5": _named("data.h5", "hdf5"),
     "Zarr": _named("data.zarr"),
-    "TFRecord": _named("tfrecord"),
+    "TFRecord": _named("data.tfrecord"),
     "CSV": _named("data.csv", **_MATRIX),
     "SQL": Kind(make_query, ("sqlite",), _MATRIX, is_slow=True),
     "HF datasets": Kind(load_hugging_face, ("hf",), {}),
