@@ -24,7 +24,7 @@ from memfit.measure.allocator import AllocatorMemory, read_allocator
 from memfit.measure.limits import find_limit
 from memfit.measure.process import read_children, read_process
 from memfit.measure.settings import read_settings
-from memfit.measure.user_code import find_running, tell_place
+from memfit.measure.user_code import find_running, is_importing, tell_place
 from memfit.record.entries import FORMAT, End, Header, Progress, Sample, Trouble
 from memfit.record.pace import sample_every_s
 from memfit.record.runs import create_file
@@ -181,6 +181,7 @@ class Recorder:
             memory = read_process(os.getpid())
             if memory is None:
                 return None
+            at, is_waiting = _running_line()
             sample = Sample(
                 t_s=time.monotonic(),
                 pid=os.getpid(),
@@ -190,7 +191,8 @@ class Recorder:
                 devices=_read_devices(),
                 progress=self.counters.freeze(),
                 probe_s=round(self._probe_s, 6),
-                at=_running_line(),
+                at=at,
+                is_importing=is_waiting,
             )
             self._writer.append(sample)
             self._note_line(sample.at)
@@ -287,14 +289,15 @@ def _read_devices() -> tuple[DeviceMemory, ...]:
         return ()
 
 
-def _running_line() -> str | None:
-    """The line of the person's code that the main thread is in."""
-    thread = threading.main_thread().ident
-    line = find_running(sys._current_frames().get(thread or 0))
+def _running_line() -> tuple[str | None, bool]:
+    """The line of the person's code that the main thread is in, and whether it is an import."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    line, is_waiting = find_running(frame), is_importing(frame)
+    del frame  # what it holds would live as long as this
     if line is None:
-        return None
+        return None, is_waiting
     place = tell_place(*line)
-    return f"{place.file}:{place.line}"
+    return f"{place.file}:{place.line}", is_waiting
 
 
 def _header() -> Header:

@@ -253,10 +253,11 @@ def _time_windows(points: Sequence[Point], counter: str) -> list[_Window]:
 
 
 def _while_training(points: Sequence[Point], counter: str) -> Sequence[Point]:
-    """Leaves out loading data before training and shutting down after it."""
+    """Leaves out imports and loading data before training, and shutting down after it."""
     points = _while_scripted(points)
     counts = [_steps(point, counter) for point in points]
     if not counts or counts[-1] < _FEWEST_STEPS:
+        points = points[_first_after_imports(points) :]
         return points[_first_return(points) :]
     begin = next(at for at, count in enumerate(counts) if count)
     end = counts.index(counts[-1]) + 1
@@ -267,6 +268,18 @@ def _while_scripted(points: Sequence[Point]) -> Sequence[Point]:
     """Leaves out what comes after the last line of the script: its end, when all is freed."""
     known = [number for number, point in enumerate(points) if point.at is not None]
     return points[: known[-1] + 1] if known else points
+
+
+def _first_after_imports(points: Sequence[Point]) -> int:
+    """Where the script goes on after the imports that were seen first."""
+    importing = [number for number, point in enumerate(points) if point.is_importing]
+    begin = importing[0] if importing else 0
+    own = (
+        number
+        for number, point in enumerate(points[begin:], begin)
+        if point.at is not None and not point.is_importing
+    )
+    return next(own, len(points)) if importing else 0
 
 
 def _first_return(points: Sequence[Point]) -> int:

@@ -18,6 +18,7 @@ class Point:
             not read at that very moment.
         progress: How far the training was.
         at: The line of the person's code that ran, where known.
+        is_importing: Whether that line was waiting for an import.
     """
 
     t_s: float
@@ -26,6 +27,7 @@ class Point:
     used_bytes: int | None = None
     progress: Progress | None = None
     at: str | None = None
+    is_importing: bool = False
 
 
 def total_series(recording: Recording) -> tuple[Point, ...]:
@@ -67,4 +69,5 @@ def _point(sample: Sample, watcher: Sample | None, progress: Progress | None) ->
         used_bytes=held_bytes - allocator.free_bytes if allocator else None,
         progress=progress,
         at=sample.at,
+        is_importing=sample.is_importing,
     )

@@ -107,6 +107,15 @@ def find_running(frame: FrameType | None, *, makes: object | None = None) -> tup
     return None
 
 
+def is_importing(frame: FrameType | None) -> bool:
+    """Whether the person's code that `frame` runs for is waiting for an import."""
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _is_init_of(frame: FrameType, thing: object) -> bool:
     code = frame.f_code
     is_init = code.co_name == "__init__" and code.co_argcount > 0

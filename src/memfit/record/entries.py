@@ -103,6 +103,7 @@ class Sample:
         progress: How far the training is (only from inside).
         probe_s: Time that memfit has spent inside the training so far.
         at: The line of the person's code that ran, such as `"train.py:41"` (only from inside).
+        is_importing: Whether that line was waiting for an import.
     """
 
     t_s: float
@@ -120,6 +121,7 @@ class Sample:
     progress: Progress | None = None
     probe_s: float | None = None
     at: str | None = None
+    is_importing: bool = False
 
     @property
     def children_rss_bytes(self) -> int:

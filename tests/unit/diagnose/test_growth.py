@@ -1,5 +1,6 @@
 """The verdict on growth, on recordings made by hand and on real ones."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from builders import MB, header, inside, outside, points_and_phases, trained
 
 from memfit.diagnose.diagnosis import diagnose
 from memfit.diagnose.growth import judge_growth
+from memfit.diagnose.series import Point
 from memfit.record.reader import read_run
 from memfit.record.recording import Recording
 
@@ -41,6 +43,19 @@ def test_too_few_epochs_and_too_little_time_say_so():
 
     assert judgement.growth is None
     assert "3 epochs and 1 s were seen" in judgement.why_unknown
+
+
+def test_what_imports_take_is_not_growth():
+    """A script that ends, or fails, soon after a slow import."""
+    points = [
+        Point(0.5 * number, 0, (30 + 20 * number) * MB, at="train.py:1", is_importing=number < 28)
+        for number in range(30)
+    ]
+
+    assert judge_growth(points, ()).why_unknown is not None
+    assert judge_growth(points[:28], ()).why_unknown is not None
+    own = [replace(point, is_importing=False) for point in points]
+    assert judge_growth(own, ()).growth is not None
 
 
 def test_nothing_recorded_says_so():

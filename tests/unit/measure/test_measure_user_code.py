@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 import memfit
+from memfit.measure import user_code
 from memfit.measure.user_code import (
     find_adding_statement,
     find_assignment,
     find_call,
     find_definition,
     find_running,
+    is_importing,
     is_user_file,
     statement_at,
 )
@@ -51,6 +53,19 @@ def test_libraries_python_and_memfit_are_not(file):
 
 def test_a_project_inside_the_prefix_is_the_persons_own():
     assert is_user_file(str(Path(sysconfig.get_path("data")) / "project" / "train.py"))
+
+
+def test_an_import_that_is_under_way_is_told_from_code_that_runs(tmp_path, monkeypatch):
+    seen = []
+    (tmp_path / "looked_at.py").write_text("import sys\nsys.look()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "look", lambda: seen.append(sys._getframe(1)), raising=False)
+    monkeypatch.setattr(user_code, "is_user_file", lambda file: file == __file__)
+
+    import looked_at  # noqa: F401
+
+    assert is_importing(seen[0])
+    assert not is_importing(sys._getframe())
 
 
 @pytest.mark.parametrize(
