@@ -1,4 +1,4 @@
-"""A deep model with small batches: on JAX, compiling its step takes more than its steps do."""
+"""A deep model with small batches: what the first step takes, its batches do not."""
 
 import keras
 import numpy as np
