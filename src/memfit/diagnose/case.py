@@ -135,6 +135,8 @@ class Case:
     @staticmethod
     def _rise(values: Sequence[int | None]) -> Rise | None:
         known = [value for value in values if value is not None]
+        if len(known) > 2 and known[-1] < known[-2]:
+            known.pop()  # the last look may come after the script, when all is let go
         if len(known) < 2:
             return None
         rises = sum(after > before for before, after in itertools.pairwise(known))

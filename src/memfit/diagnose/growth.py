@@ -21,6 +21,7 @@ _MOST_TIME_WINDOWS = 24
 _RETAINED = ((20, 0.05), (10, 0.2))
 # What is in use jumps more than what is held; a part of the rise is proof enough.
 _USED_SHARE = 0.15
+_LEAST_USED_BYTES = 3_000_000
 _MANY_EPOCHS = 1000
 _HARDLY_SHARE = 0.1
 # Growth that goes on after a trial does so at about its former rate.
@@ -202,7 +203,8 @@ def _rises_too(held_bytes: list[float], used_bytes: list[float], begin: int) -> 
     """Whether what is in use rises beyond doubt where what is held does, if less evenly."""
     slope = fit_slope(used_bytes[begin:])
     held_rise = held_bytes[-1] - held_bytes[begin]
-    return slope.low > 0 and slope.middle * (len(used_bytes) - begin) >= _USED_SHARE * held_rise
+    least_bytes = max(_USED_SHARE * held_rise, _LEAST_USED_BYTES)
+    return slope.low > 0 and slope.middle * (len(used_bytes) - begin) >= least_bytes
 
 
 def _describe(windows: Sequence[_Window], trend: Trend) -> Growth:

@@ -19,6 +19,8 @@ _LEAST_RISE_BYTES = 4_000_000
 _LEAST_RISE_SHARE = 0.01
 # A creep that settles slows down all the time; a leak does not.
 _LEAST_SHARE_OF_EARLIER_RATE = 0.6
+# But a rise of this share is no creep, and a busy machine slows a leak down, too.
+_NO_CREEP_SHARE = 0.1
 # Every third of the time has its part in a steady rise.
 _LEAST_THIRD = 0.15
 _LARGEST_STEP_SHARE = 0.5
@@ -70,7 +72,7 @@ def find_trend(levels: Sequence[float], least_rise: float | None = None) -> Tren
             part[-1] - part[0] >= least
             and _reaches_new_height(levels, begin)
             and _rises_evenly(part)
-            and not _slows_down(staying, begin)
+            and (part[-1] >= (1 + _NO_CREEP_SHARE) * part[0] or not _slows_down(staying, begin))
         ):
             slope = fit_slope(levels[begin:])
             return Trend(begin, slope.middle, slope.low, slope.high)

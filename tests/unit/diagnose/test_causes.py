@@ -110,6 +110,27 @@ def test_things_of_which_more_and_more_are_alive_pile_up(thing, count, code):
     assert [(one.code, one.line) for one in found] == [(code, 7)]
 
 
+def test_what_is_let_go_after_the_script_has_piled_up():
+    """pyplot closes all figures when Python ends, before the last look."""
+    evidence = [*looks(figures=(5, 15, 25, 0)), *made("figure", (3, 15, 28, 41))]
+
+    assert codes(*evidence) == ["accumulating-figures"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "first"), [("", "accumulating-optimizers"), ("n: 1, then 2", "retracing")]
+)
+def test_compilations_for_no_known_reason_come_after_what_piles_up(changed, first):
+    retraced = Retraced(
+        118.0, 20.0, "add", "train.py", 9, 2, 12, 1, "solver.apply(g)", changed, "jax.jit"
+    )
+
+    found = codes(retraced, *looks(files=(5, 5, 5, 5)), *made("optimizer", (3, 15, 28, 41)))
+
+    assert sorted(found) == ["accumulating-optimizers", "retracing"]
+    assert found[0] == first
+
+
 def test_things_that_come_and_go_do_not_pile_up():
     assert codes(*looks(files=(9, 9, 9, 9)), *made("iterator", (1, 2, 3, 3))) == [
         "unexplained-growth"

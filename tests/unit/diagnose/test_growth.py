@@ -70,6 +70,16 @@ def test_what_malloc_keeps_for_a_while_is_not_growth():
     assert judge(trained(levels, frees_bytes=creep)).growth is None
 
 
+def test_a_creep_of_which_little_is_in_use_is_not_growth():
+    """A clean fit on a busy machine, as it was measured."""
+    held = (344, 345, 345, 346, 347, 348, 348, 348, 348, 349, 349, 349, 350)
+    used = (334, 334, 332, 332, 334, 334, 334, 334, 334.5, 335, 335, 335, 336)
+    levels = [held[0] * MB, *(one * MB for one in held)]
+    kept = [0, *(round((one - other) * MB) for one, other in zip(held, used, strict=True))]
+
+    assert judge(trained(levels, frees_bytes=kept)).growth is None
+
+
 def test_what_malloc_keeps_without_end_is_growth():
     kept = [18 * MB * number for number in range(30)]
     levels = [500 * MB + one for one in kept]

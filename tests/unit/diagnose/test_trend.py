@@ -31,6 +31,16 @@ def test_a_steady_rise_is_a_trend_with_its_rate():
     assert trend.begin == 0
 
 
+def test_a_large_rise_that_slows_down_is_a_trend_and_a_small_one_is_none():
+    """A busy machine slows a leak down; a creep that settles is small."""
+    fast, slow = [80 * MB] * 12, [38 * MB] * 12
+    leak = list(itertools.accumulate([BASE, *fast, *slow]))
+    creep = list(itertools.accumulate([BASE, *(4 * MB for _ in fast), *(MB for _ in slow)]))
+
+    assert find_trend(leak) is not None
+    assert find_trend(creep) is None
+
+
 def test_level_memory_is_no_trend():
     assert find_trend([BASE] * 30) is None
 
