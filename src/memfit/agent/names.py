@@ -126,10 +126,12 @@ class Names:
 
 
 def _first_item(value: Any) -> weakref.ref[Any] | None:
-    """The first item of a list or dict, without keeping it alive."""
+    """The first item of a list or dict, without keeping it alive; `None` where that harms."""
     if not issubclass(type(value), list | dict) or not value:
         return None
     first = next(iter(value.values() if issubclass(type(value), dict) else value))
+    if any(kind.__module__ == "numpy" for kind in type(first).__mro__):
+        return None  # an array that somebody refers to weakly cannot be resized in place
     try:
         return weakref.ref(first)
     except TypeError:  # a number, text, a tuple
