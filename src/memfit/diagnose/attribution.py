@@ -49,6 +49,7 @@ def find_causes(case: Case) -> tuple[Finding, ...]:
     has_holder = any(
         "holder" in one.evidence and (one.share or 0.0) >= _HOLDER_SHARE for one in shared
     )
+    is_clear = any(one.code == "retracing" and one.confidence == "certain" for one in shared)
     # What a name holds comes before what is only inferred: the rest often follows from it. So do
     # compilations of which nobody saw what changed, among equals.
     ordered = sorted(
@@ -56,7 +57,7 @@ def find_causes(case: Case) -> tuple[Finding, ...]:
         key=lambda one: (
             has_holder and one.code in _INFERRED,
             -(one.share or 0.0),
-            one.code == "retracing" and one.confidence != "certain",
+            one.code == "retracing" and not is_clear,
         ),
     )
     return (*ordered, *(finding for check in ALWAYS for finding in check(case)))

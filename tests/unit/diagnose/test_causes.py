@@ -274,7 +274,11 @@ def test_workers_that_grow_are_told_with_who_made_them():
         )
         for t in range(0, 120, 2)
     )
-    recording = dataclasses.replace(STEADY, outside=samples)
+    # At the end one is gone, and the other nearly.
+    last = dataclasses.replace(
+        outside(120.0, 500 * MB, children=(9 * MB,)), children_own_bytes=7 * MB
+    )
+    recording = dataclasses.replace(STEADY, outside=(*samples, last))
 
     (finding,) = diagnosed(*made("loader"), recording=recording).findings
 

@@ -14,7 +14,7 @@ def find_workers(case: Case) -> list[Finding]:
     samples = [one for one in case.recording.outside if one.children]
     # What they share with nobody is read now and then; where it is, the rest tells nothing.
     exact = [one for one in samples if one.children_own_bytes is not None]
-    samples = exact or samples
+    samples = _while_all_live(exact or samples)
     if len(samples) < _FEWEST_SAMPLES:
         return []
     settled = samples[len(samples) // 5 :]
@@ -49,6 +49,15 @@ def find_workers(case: Case) -> list[Finding]:
             share=min(rise / max(total, 1), 1.0),
         )
     ]
+
+
+def _while_all_live(samples: list[Sample]) -> list[Sample]:
+    """Leaves out the end, when one worker after another is gone."""
+    count = max((len(one.children or ()) for one in samples), default=0)
+    last = max(
+        (at for at, one in enumerate(samples) if len(one.children or ()) == count), default=0
+    )
+    return samples[: last + 1]
 
 
 def _makers(case: Case) -> list[Made]:
