@@ -17,7 +17,7 @@ demo: $(STAMPS)-demo  ## set up, run a training that leaks under memfit, leave a
 	@echo && echo "Open this page:" && $(BIN)/memfit report
 
 test: check  ## set up, check the code and run all tests
-	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile
+	$(BIN)/python -m pytest -q
 
 check: $(STAMPS)-test  ## format, lint and types: the fast part of the tests
 	$(BIN)/ruff format --check .
