@@ -63,12 +63,13 @@ def find_held(
     """Yields every container, and every named value, that the person's names lead to.
 
     Args:
-        most_s: Time after which the walk stops, wherever it is.
+        most_s: Time of this thread, not of a busy machine, after which the walk stops, wherever
+            it is.
         reads_locals: Whether to look at the locals of running functions.
         roots: Objects of the person's own classes, functions and generators that no name may
             lead to.
     """
-    until_s = time.perf_counter() + most_s
+    until_s = time.thread_time() + most_s
     pending: deque[tuple[Any, Owner | None, int]] = deque(_global_roots())
     pending.extend(_registry_roots())
     pending.extend((root, None, 0) for root in roots)
@@ -76,7 +77,7 @@ def find_held(
         for frame in list(sys._current_frames().values()):
             pending.extend(_local_roots(frame))
     seen: set[int] = set()
-    while pending and len(seen) < _MOST_VISITED and time.perf_counter() < until_s:
+    while pending and len(seen) < _MOST_VISITED and time.thread_time() < until_s:
         value, owner, depth = pending.popleft()
         if id(value) in seen or issubclass(type(value), _LEAVES):
             continue

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from memfit.agent import examiner as examiner_module
 from memfit.agent.examiner import Examiner
 from memfit.agent.suspicion import Suspicion
 from memfit.record.entries import Holding
@@ -73,6 +74,14 @@ def step(index):
     load_bounded(index)
     remember(index)
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def enough_time():
+    """All modules of the tests are the person's own here: more than a look may take in a training."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(examiner_module, "_MOST_S", 60.0)
+        yield
 
 
 @pytest.fixture(scope="module")
