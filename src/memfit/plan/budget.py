@@ -8,6 +8,9 @@ from memfit.units import format_size
 # Threads, buffers and fragments come and go while a training runs.
 _SPARE_SHARE = 0.07
 _LEAST_SPARE_BYTES = 8_000_000
+# The same training takes somewhat more or less from one run to the next.
+_MOVED_SHARE = 0.02
+_LEAST_MOVED_BYTES = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,7 @@ class Room:
     @property
     def spare_bytes(self) -> int:
         """What is kept free, so that the budget holds."""
-        headroom = max(self.budget_bytes - self.idle_bytes, 0)
-        spare = max(_LEAST_SPARE_BYTES, int(_SPARE_SHARE * headroom))
+        spare = max(_LEAST_SPARE_BYTES, int(_SPARE_SHARE * self._headroom_bytes))
         return self.data_bytes + self.queued_bytes + spare
 
     @property
@@ -42,6 +44,15 @@ class Room:
     def hard_bytes(self) -> int:
         """The most that a whole batch, with what earlier trials left behind, may have taken."""
         return self.budget_bytes - self.data_bytes - self.queued_bytes
+
+    @property
+    def safe_bytes(self) -> int:
+        """What a whole batch should have taken, so that another like it stays within the budget."""
+        return self.hard_bytes - max(_LEAST_MOVED_BYTES, int(_MOVED_SHARE * self._headroom_bytes))
+
+    @property
+    def _headroom_bytes(self) -> int:
+        return max(self.budget_bytes - self.idle_bytes, 0)
 
     def smallest_budget(self, peak_bytes: int) -> int:
         """Returns the budget that a step with this peak would need."""

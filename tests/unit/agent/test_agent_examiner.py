@@ -78,7 +78,7 @@ def step(index):
 
 @pytest.fixture(autouse=True, scope="module")
 def enough_time():
-    """All modules of the tests are the person's own here: more than a look may take in a training."""
+    """Here all modules of the tests are the person's own: more than a look may take otherwise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(examiner_module, "_MOST_S", 60.0)
         yield
