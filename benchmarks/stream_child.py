@@ -5,6 +5,7 @@ Each `measure_...` below is one kind; `what` names it. See `stream_process.py` f
 
 import contextlib
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -135,6 +136,9 @@ def measure_fit(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
         budget = f"{wanted['budget_bytes']}B"
         rows = memfit.stream(folder / "store", batch_size=BATCH, shuffle=True, budget=budget)
         data = (rows,)
+    elif wanted["case"] == "constant":
+        batch = (small[:BATCH], small[:BATCH, 0])
+        data = ((batch for _ in itertools.count()),)
     else:
         data = (np.load(folder / "x.npy"), np.load(folder / "y.npy"))
 
@@ -154,7 +158,11 @@ def measure_fit(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
                     self.model.stop_training = True
 
     clock = Clock()
-    sizes = {} if wanted["case"] == "memfit" else {"batch_size": BATCH}
+    sizes = {
+        "memfit": {},
+        "constant": {"steps_per_epoch": wanted["rows"] // BATCH},
+        "arrays": {"batch_size": BATCH},
+    }[wanted["case"]]
     model.fit(*data, **sizes, epochs=100, verbose=0, callbacks=[clock])
     took_s = clock.times_s[1] - clock.times_s[0]
     return {"rows_per_s": (clock.steps - _FIRST_STEPS) * BATCH / took_s, "steps": clock.steps}

@@ -25,13 +25,12 @@ PICTURE_CASES = {
 def tabulate_fit(bench: Bench) -> str:
     """Returns table 2: the dense net, trained on arrays in memory and on a stream."""
     folder = bench.prepare("rows", ("npy", "store"), bench.plan.rows)
-    rows = [
-        ("backend", "arrays krow/s", "MB", "budget MB", "memfit krow/s", "MB", "rate", "memory")
-    ]
+    head = ("backend", "one batch krow/s", "arrays krow/s", "MB")
+    rows = [(*head, "budget MB", "memfit krow/s", "MB", "rate", "memory")]
     claims = []
     for backend in BACKENDS:
         if find_spec(backend) is None:
-            rows.append((backend, "not installed", *[""] * 6))
+            rows.append((backend, "not installed", *[""] * 7))
             continue
 
         def fit(case: str, backend: str = backend) -> Ran:
@@ -40,14 +39,16 @@ def tabulate_fit(bench: Bench) -> str:
                 "case": case,
                 "budget_bytes": FIT_BUDGET_BYTES[backend],
                 "seconds": bench.plan.seconds,
+                "rows": bench.plan.rows,
             }
             return run_child({**wanted, "folder": str(folder)}, backend=backend)
 
-        cases = ("arrays", "memfit")
+        cases = ("constant", "arrays", "memfit")
         done = run_in_turn(cases, fit, bench.plan.rounds, cases)
-        theirs, ours = (done[case] for case in cases)
-        if not isinstance(theirs, Ran) or not isinstance(ours, Ran):
-            rows.append((backend, f"{theirs if isinstance(ours, Ran) else ours}", *[""] * 6))
+        ceiling, theirs, ours = (done[case] for case in cases)
+        if not (isinstance(ceiling, Ran) and isinstance(theirs, Ran) and isinstance(ours, Ran)):
+            failed = next(one for one in done.values() if not isinstance(one, Ran))
+            rows.append((backend, str(failed), *[""] * 7))
             continue
         times = rate_of(ours) / rate_of(theirs)
         sizes = [(one.peak.anon_bytes + one.peak.file_bytes) / 1e6 for one in (theirs, ours)]
@@ -55,6 +56,7 @@ def tabulate_fit(bench: Bench) -> str:
         rows.append(
             (
                 backend,
+                f"{rate_of(ceiling) / 1e3:.0f}",
                 f"{rate_of(theirs) / 1e3:.0f}",
                 f"{sizes[0]:.0f}",
                 f"{FIT_BUDGET_BYTES[backend] / 1e6:.0f}",
@@ -65,8 +67,10 @@ def tabulate_fit(bench: Bench) -> str:
             )
         )
         least = LEAST_FIT[backend]
+        most = rate_of(ceiling) / rate_of(theirs)
+        of_most = f"{backend}: {times:.2f}x arrays, of {most:.2f}x with one batch again and again"
         claims += [
-            claim(f"{backend}: {times:.2f}x arrays", f"at least {least:g}x", times >= least),
+            claim(of_most, f"at least {least:g}x", times >= least),
             claim(
                 f"{backend}: {share:.1%} of their memory",
                 f"at most {MOST_FIT_MEMORY:.0%}",

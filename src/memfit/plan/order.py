@@ -191,7 +191,7 @@ def equal_edges(num_rows: int, block_rows: int) -> Rows:
 
 def randomness(key: tuple[int, ...], stream: int) -> np.random.Generator:
     """Random numbers of their own for every key and stream."""
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence([*key, stream])))
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence([*key, stream])))
 
 
 def _cut_out(
