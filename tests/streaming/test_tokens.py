@@ -81,14 +81,12 @@ def test_a_state_of_other_tokens_is_refused():
         loader.restore({**state, "fingerprint": loader.state().fingerprint})
 
 
-def test_a_state_from_before_there_were_tokens_is_good():
+def test_a_state_of_a_version_with_other_orders_is_refused():
     loader = Loader(*open_data(np.arange(90.0)), Settings(8, 16 * MB))
-    state = {**loader.state().to_dict(), "batch": 5}
-    del state["tokens"]
+    state = {**loader.state().to_dict(), "version": 1}
 
-    loader.restore(state)
-
-    assert next(loader.run())[0][0] == 40
+    with pytest.raises(UsageError, match="version 2"):
+        loader.restore(state)
 
 
 PEAK = """
