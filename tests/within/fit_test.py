@@ -86,7 +86,7 @@ def test_a_training_that_does_not_fit_is_cut_and_ends_the_same(tmp_path, capsys)
     assert "whole batches would need about" in printed
     assert "train_step" not in model.__dict__
     (size,) = json.loads((tmp_path / "memfit" / "pieces.json").read_text()).values()
-    assert f"pieces of {size}\n" in printed
+    assert f"pieces of {size}" in printed
 
     model.set_weights(before)
     model.compile(keras.optimizers.SGD(0.01), "mse", metrics=["mae"])

@@ -24,6 +24,8 @@ _SHRINK = 0.97
 # Trials of a part of the batch miss some of what malloc wastes over all of it.
 _FIRST = 0.95
 _MOST_VERIFIED = 4
+# What was measured now may be more the next time.
+_ONCE_MORE = 1.03
 # Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
 _AMPLE = 2
 
@@ -253,18 +255,28 @@ class _Chooser:
 
     def _explain(self) -> BudgetError:
         """Says what would do."""
+        taken = (
+            f"The budget of {format_size(self._room.budget_bytes)} cannot be kept: "
+            f"{format_size(self._room.idle_bytes)} are taken before training, and"
+        )
+        counted = next((one for one in self._trials if one.is_counted), None)
+        if counted is not None:
+            return BudgetError(
+                f"{taken} {format_size(counted.peak_bytes)} with one batch of {self._batch_size} "
+                "and its copies, to which the step comes. Give clearly more than that, or make "
+                "batch_size smaller."
+            )
         peak_bytes = (
             self._least_peak()
             if self._why_whole is None
             else estimate_peak(self._trials, self._batch_size) or self._least_peak()
         )
-        least = self._room.smallest_budget(peak_bytes or self._room.idle_bytes)
+        least = _ONCE_MORE * self._room.smallest_budget(peak_bytes or self._room.idle_bytes)
         what = "one sample at a time" if self._why_whole is None else "a whole batch"
         why = f" {self._why_whole}" if self._why_whole is not None else ""
         return BudgetError(
-            f"The budget of {format_size(self._room.budget_bytes)} cannot be kept: "
-            f"{format_size(self._room.idle_bytes)} are taken before training, and {what} needs "
-            f"about {format_size(least)} in all. Give at least that, or a smaller model.{why}"
+            f"{taken} {what} needs about {format_size(least)} in all. Give at least that, or a "
+            f"smaller model.{why}"
         )
 
 

@@ -19,6 +19,7 @@ from memfit.act.snapshot import Snapshot
 from memfit.act.terms import Terms
 from memfit.backends import get_backend
 from memfit.errors import BudgetError, UsageError
+from memfit.measure.user_code import is_user_file
 from memfit.plan.budget import Room
 from memfit.units import format_size
 
@@ -154,13 +155,16 @@ def _prepare(
     was_built = _is_built(model)
     model._symbolic_build(data_batch=batch if has_fixed_batch(model) else take(batch, 1))
     room = _measure_room(arguments, batch, gauge, terms.budget_bytes)
+    is_verbose = arguments.get("verbose") not in (0, "0")
+    if is_verbose:
+        _say(f"some steps are tried, and undone, to stay within {format_size(terms.budget_bytes)}")
     with Snapshot(model) as snapshot:
         # Under `memfit run`, `fit` is recorded; trials are not to be.
         prober = Prober(inspect.unwrap(original), model, batch, gauge, snapshot)
         plan = choose(prober, room, terms, changes)
     if not was_built:
         changes.enter_context(_looking_once(model))
-    if arguments.get("verbose") not in (0, "0"):
+    if is_verbose:
         _say(str(plan))
     return add_pace(arguments, count_bytes(batch), gauge, room, plan)
 
@@ -259,8 +263,17 @@ def _tell_if_passed(peak_bytes: int, budget_bytes: int) -> None:
     if peak_bytes > budget_bytes:
         warnings.warn(
             f"The training took {format_size(peak_bytes)}, more than its budget of "
-            f"{format_size(budget_bytes)}. Callbacks, workers and validation count too; give "
-            "a lower budget to leave room for them.",
+            f"{format_size(budget_bytes)}. Callbacks, workers and validation count too: a lower "
+            "budget leaves room for them. If memory grows from epoch to epoch, none does: memfit "
+            "run says why.",
             BudgetWarning,
-            stacklevel=4,
+            stacklevel=_count_frames(),
         )
+
+
+def _count_frames() -> int:
+    """How far up the person's own call is; as warnings count from the one who calls this."""
+    frame, number = sys._getframe(1), 1
+    while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
+        frame, number = frame.f_back, number + 1
+    return number

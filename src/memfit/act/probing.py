@@ -85,7 +85,7 @@ class Prober:
         seconds: dict[int, float] = {}
         least_bytes = trials[0].peak_bytes + round(self.batch_size * self._fed_bytes)
         if least_bytes > budget_bytes:  # the batch by itself, whatever the pieces
-            return Measured((*trials, Trial(1, least_bytes)), seconds)
+            return Measured((*trials, Trial(1, least_bytes, is_counted=True)), seconds)
         sample_s = _LONG_S
         counted_bytes = _count_bytes(self.model, self._sample_bytes)
         # A peak that cannot be set back would hide those of smaller sizes.

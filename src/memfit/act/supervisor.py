@@ -136,6 +136,7 @@ class Supervisor:
             command=self._command,
             limit=self._find_limit(child_pid),
             settings=read_settings(),
+            budgets=dict(self._handover.budgets),
         )
 
     def _find_limit(self, pid: int) -> Limit:

@@ -94,7 +94,9 @@ class Plan:
             lines = [f"batches of {self.batch_size} stay whole"]
         else:
             number = -(-self.batch_size // self.size)
-            lines = [f"batches of {self.batch_size} run in {number} pieces of {self.size}"]
+            rest = self.batch_size % self.size
+            last = f", the last of {rest}" if rest else ""
+            lines = [f"batches of {self.batch_size} run in {number} pieces of {self.size}{last}"]
         lines += self.levers
         peak = f"peak {format_size(self.peak_bytes)} of {format_size(self.budget_bytes)}"
         place = f" on {self.place}" if self.place else ""

@@ -31,12 +31,14 @@ class Trial:
         peak_bytes: The most memory while it ran.
         failed: Whether the step ran out of memory.
         sample_s: How long it took for each of its samples, where known.
+        is_counted: Whether nothing ran: the batch by itself is too much.
     """
 
     size: int
     peak_bytes: int
     failed: bool = False
     sample_s: float | None = None
+    is_counted: bool = False
 
 
 def next_size(

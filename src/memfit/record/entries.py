@@ -32,6 +32,7 @@ class Header:
         command: What was run, as the person typed it.
         limit: The limit that the training would meet first.
         settings: Environment variables that bear on memory.
+        budgets: What every `fit` may take, as it was given: `budget` or `device_budget`.
     """
 
     format: int
@@ -45,6 +46,7 @@ class Header:
     command: tuple[str, ...] = ()
     limit: Limit | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    budgets: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from memfit.diagnose.finding import Finding
 from memfit.diagnose.growth import Growth
 from memfit.diagnose.killed import format_rate
 from memfit.record.recording import Recording
-from memfit.units import format_duration, format_size
+from memfit.units import format_duration, format_size, parse_size
 
 _LEAST_SHARE = 0.01
 
@@ -38,6 +38,7 @@ def explain(recording: Recording, diagnosis: Diagnosis) -> list[str]:
             sentences += _projection(growth, diagnosis)
         sentences += _explained(diagnosis)
     sentences.append(_peak(diagnosis))
+    sentences += _budget(recording, diagnosis)
     if recording.exit is not None and diagnosis.verdict not in ("failed", "killed"):
         if recording.exit.signal is not None:
             sentences.append(f"The script was ended by {recording.exit.signal}.")
@@ -108,6 +109,21 @@ def _peak(diagnosis: Diagnosis) -> str:
     return (
         f"Peak {peak}, {share:.0%} of the {format_size(limit.limit_bytes)} limit ({limit.source})."
     )
+
+
+def _budget(recording: Recording, diagnosis: Diagnosis) -> list[str]:
+    """What became of `memfit run --budget`; of a script that failed its own words tell more."""
+    size = recording.header.budgets.get("budget") if recording.header else None
+    if size is None or diagnosis.peak_bytes is None or diagnosis.verdict == "failed":
+        return []
+    budget_bytes = parse_size(size)
+    budget = f"The budget of {format_size(budget_bytes)}"
+    if not any(phase.name == "fit" for phase in diagnosis.phases):
+        return [f"{budget} had no effect: it is for model.fit, which this script did not call."]
+    if diagnosis.peak_bytes <= budget_bytes:
+        return [f"{budget} was kept."]
+    more = format_size(diagnosis.peak_bytes - budget_bytes)
+    return [f"{budget} was passed by {more}."]
 
 
 def _how_it_ended(recording: Recording) -> str:

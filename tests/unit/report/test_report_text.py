@@ -231,6 +231,29 @@ def test_what_the_verdict_means_is_explained_a_sentence_each(diagnosis, ended, s
     assert explain(make_recording(ended=ended), diagnosis) == sentences
 
 
+@pytest.mark.parametrize(
+    ("peak_mb", "phases", "told"),
+    [
+        (500, (Phase("fit", 1, 0.0, 9.0),), "The budget of 600 MB was kept."),
+        (650, (Phase("fit", 1, 0.0, 9.0),), "The budget of 600 MB was passed by 50.0 MB."),
+        (
+            500,
+            (),
+            "The budget of 600 MB had no effect: it is for model.fit, which this script did not "
+            "call.",
+        ),
+    ],
+    ids=["kept", "passed", "no fit"],
+)
+def test_what_became_of_a_budget_is_told(peak_mb, phases, told):
+    recording = make_recording(ended=Exit(60.0, code=0))
+    recording = replace(recording, header=replace(recording.header, budgets={"budget": "600MB"}))
+
+    assert told in explain(
+        recording, Diagnosis("steady", peak_bytes=peak_mb * 10**6, phases=phases)
+    )
+
+
 def test_the_explanation_follows_the_verdict():
     diagnosis = Diagnosis("steady", peak_bytes=5 * 10**8)
 
