@@ -21,6 +21,9 @@ _LEAST_RISE_SHARE = 0.01
 _LEAST_SHARE_OF_EARLIER_RATE = 0.6
 # But a rise of this share is no creep, and a busy machine slows a leak down, too.
 _NO_CREEP_SHARE = 0.1
+# In this many windows a leak has risen more often than a pool that takes a piece now and then.
+_LONG_WINDOWS = 15
+_LEAST_OF_MEAN = 0.9
 # Every third of the time has its part in a steady rise.
 _LEAST_THIRD = 0.15
 _LARGEST_STEP_SHARE = 0.5
@@ -72,7 +75,10 @@ def find_trend(levels: Sequence[float], least_rise: float | None = None) -> Tren
             part[-1] - part[0] >= least
             and _reaches_new_height(levels, begin)
             and _rises_evenly(part)
-            and (part[-1] >= (1 + _NO_CREEP_SHARE) * part[0] or not _slows_down(staying, begin))
+            and (
+                part[-1] >= (1 + _NO_CREEP_SHARE) * part[0]
+                or not (_slows_down(staying, begin) or _is_stairs(part))
+            )
         ):
             slope = fit_slope(levels[begin:])
             return Trend(begin, slope.middle, slope.low, slope.high)
@@ -114,6 +120,14 @@ def _slows_down(staying: Sequence[float], begin: int) -> bool:
         return False
     last_rate = _thirds(staying[begin:])[2] * 3 / (count - 1)
     return last_rate < _LEAST_SHARE_OF_EARLIER_RATE * statistics.median(before)
+
+
+def _is_stairs(staying: Sequence[float]) -> bool:
+    """Whether few jumps make up a long creep, as where a pool takes another piece now and then."""
+    steps = _steps(staying)
+    mean = sum(steps) / len(steps)
+    num_jumps = sum(step >= _LEAST_OF_MEAN * mean for step in steps)
+    return len(staying) >= _LONG_WINDOWS and num_jumps < MIN_WINDOWS - 1
 
 
 def _noise(levels: Sequence[float]) -> float:

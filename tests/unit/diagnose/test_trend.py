@@ -149,6 +149,15 @@ def test_a_leak_in_jumps_every_few_windows_is_a_trend():
     assert trend.per_window == pytest.approx(10 * MB, rel=0.2)
 
 
+def test_three_small_jumps_in_a_long_time_are_no_trend():
+    """TensorFlow's pool takes another piece now and then; a leak comes again and again."""
+    pool = [312, *[315] * 10, *[318] * 6, *[321] * 7]
+    leak = [number * MB for size in range(312, 336, 3) for number in [size] * 3]
+
+    assert find_trend([size * MB for size in pool]) is None
+    assert find_trend(leak) is not None
+
+
 def test_too_few_windows_are_no_trend():
     levels = [BASE + 50.0 * MB * number for number in range(MIN_WINDOWS - 1)]
 
