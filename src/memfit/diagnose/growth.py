@@ -309,14 +309,9 @@ def _window(points: Sequence[Point], counter: str, epochs: int = 0) -> _Window:
 
 
 def _choose_counter(points: Sequence[Point]) -> str:
-    """What a step is here: Keras's own, else an optimizer update, else a compiled call.
-
-    Tracing counts a few updates too; next to many calls those are not the steps.
-    """
+    """What counts steps in the end."""
     progress = next((point.progress for point in reversed(points) if point.progress), None)
-    if progress is None or progress.total_steps:
-        return "total_steps"
-    return "updates" if progress.updates * 20 >= progress.calls else "calls"
+    return "total_steps" if progress is None else progress.counter
 
 
 def _steps(point: Point, counter: str) -> int:

@@ -83,6 +83,16 @@ class Progress:
     updates: int = 0
     calls: int = 0
 
+    @property
+    def counter(self) -> str:
+        """Which of these counts steps: Keras's own, else updates, else compiled calls.
+
+        Tracing counts a few updates too; next to many calls those are not the steps.
+        """
+        if self.total_steps:
+            return "total_steps"
+        return "updates" if self.updates * 20 >= self.calls else "calls"
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

@@ -44,7 +44,7 @@ def format_status(status: LiveStatus, width: int) -> str:
 
 def _format_progress(progress: Progress) -> list[str]:
     if progress.epoch is None:
-        steps = progress.total_steps or progress.updates or progress.calls
+        steps = getattr(progress, progress.counter)
         return [f"step {steps:,}"] if steps else []
     parts = [f"epoch {_of(progress.epoch, progress.epochs)}"]
     if progress.step:

@@ -73,6 +73,7 @@ def test_what_is_not_known_is_not_shown():
         (Progress(total_steps=1234, updates=7, calls=9), ["step 1,234"]),
         (Progress(updates=7, calls=9), ["step 7"]),
         (Progress(calls=9), ["step 9"]),
+        (Progress(updates=21, calls=1200), ["step 1,200"]),  # updates while it was traced
     ],
 )
 def test_progress_is_epochs_where_there_are_epochs_and_steps_otherwise(progress, shown):
