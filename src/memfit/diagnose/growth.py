@@ -24,6 +24,8 @@ _USED_SHARE = 0.15
 _LEAST_USED_BYTES = 3_000_000
 _MANY_EPOCHS = 1000
 _HARDLY_SHARE = 0.1
+# And what has risen by so much is no creep of a training that begins.
+_MUCH_SHARE = 0.3
 # Growth that goes on after a trial does so at about its former rate.
 _GOES_ON_SHARE = 0.4
 
@@ -136,15 +138,27 @@ def _goes_on(before: Sequence[Point], after: Sequence[Point], growth: Growth) ->
 def _judge(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
     counter = _choose_counter(points)
     epochs = _epoch_windows(points, phases, counter)[1:]
-    windows = epochs if len(epochs) >= MIN_WINDOWS else _time_windows(points, counter)
+    has_epochs = len(epochs) >= MIN_WINDOWS
+    windows = epochs if has_epochs else _time_windows(points, counter)
     if len(windows) < MIN_WINDOWS:
         return Judgement(why_unknown=_explain_too_little(points, phases))
-    windows = _thin(windows)
-    trend = _find_trend(windows)
-    growth = _describe(windows, trend) if trend else None
-    if growth is not None and _is_idle(growth, windows):
-        growth = None
+    growth = _find_growth(windows)
+    if growth is None and not has_epochs and _rises_much(windows):
+        # Where others take the machine, steps slow down and a leak with them.
+        growth = _find_growth(_step_windows(points, counter))
     return Judgement(growth=growth)
+
+
+def _find_growth(windows: list[_Window]) -> Growth | None:
+    windows = _thin(windows)
+    trend = _find_trend(windows) if len(windows) >= MIN_WINDOWS else None
+    growth = _describe(windows, trend) if trend else None
+    return None if growth is not None and _is_idle(growth, windows) else growth
+
+
+def _rises_much(windows: Sequence[_Window]) -> bool:
+    """Whether memory has risen by far more than it creeps when a training begins."""
+    return windows[-1].held_bytes >= (1 + _MUCH_SHARE) * windows[0].held_bytes
 
 
 def _is_idle(growth: Growth, windows: Sequence[_Window]) -> bool:
@@ -245,11 +259,22 @@ def _time_windows(points: Sequence[Point], counter: str) -> list[_Window]:
     points = _while_training(points, counter)
     if not points or points[-1].t_s - points[0].t_s < _SHORTEST_S:
         return []
+    return _cut(points, [point.t_s for point in points], counter)
+
+
+def _step_windows(points: Sequence[Point], counter: str) -> list[_Window]:
+    """As many steps each, between the first and the last."""
+    points = _while_training(points, counter)
+    return _cut(points, [float(_steps(point, counter)) for point in points], counter)
+
+
+def _cut(points: Sequence[Point], places: Sequence[float], counter: str) -> list[_Window]:
+    """Windows of equal length in what `places` count; those without a point are left out."""
     count = min(_MOST_TIME_WINDOWS, len(points) // _POINTS_PER_WINDOW)
-    length_s = (points[-1].t_s - points[0].t_s) / max(count, 1)
+    length = (places[-1] - places[0]) / max(count, 1)
     groups: dict[int, list[Point]] = {}
-    for point in points:
-        number = min(int((point.t_s - points[0].t_s) / length_s), count - 1)
+    for point, place in zip(points, places, strict=True):
+        number = min(int((place - places[0]) / length), count - 1) if length else 0
         groups.setdefault(number, []).append(point)
     return [_window(group, counter) for _, group in sorted(groups.items())]
 

@@ -158,6 +158,18 @@ def test_loading_data_before_the_first_step_is_not_growth():
     assert judgement.why_unknown is None
 
 
+def test_a_leak_whose_steps_slow_down_is_growth_and_a_buffer_that_fills_is_not():
+    """Others take the machine: fewer steps in a second, and as much memory for each of them."""
+    steps = [8 * number if number < 40 else 320 + 2 * (number - 40) for number in range(1, 61)]
+    leak = [inside(at, 300 * MB + size * MB, calls=size) for at, size in enumerate(steps)]
+    even = [inside(at, (300 + size) * MB, calls=9 * at + 9) for at, size in enumerate(steps)]
+
+    growth = judge(Recording("made", header(), inside=tuple(leak), end_t_s=60)).growth
+
+    assert growth.bytes_per_step == pytest.approx(MB, rel=0.05)
+    assert judge(Recording("made", header(), inside=tuple(even), end_t_s=60)).growth is None
+
+
 def test_idle_time_after_the_last_step_does_not_hide_growth():
     training = [inside(number, (300 + 10 * number) * MB, calls=number) for number in range(1, 21)]
     idle = [inside(20 + number, 500 * MB, calls=20) for number in range(1, 31)]
