@@ -1,21 +1,21 @@
 """Whether memory grows, how fast, and when it would be used up. From a recording alone."""
 
-import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memfit.diagnose.phases import Phase
 from memfit.diagnose.series import Point
 from memfit.diagnose.trend import MIN_WINDOWS, Trend, find_trend, fit_slope
+from memfit.diagnose.windows import (
+    Window,
+    choose_counter,
+    epoch_windows,
+    step_windows,
+    thin,
+    time_windows,
+    while_scripted,
+)
 
-# More windows tell nothing new, and the slope looks at all pairs.
-_MOST_WINDOWS = 60
-# A run without epochs is cut into windows of time.
-_SHORTEST_S = 3.0
-_POINTS_PER_WINDOW = 2
-# Fewer calls than this are not the steps of a loop.
-_FEWEST_STEPS = 5
-_MOST_TIME_WINDOWS = 24
 # What malloc keeps is called growth only when it is much and does not end.
 # Over this many windows it must rise by this share.
 _RETAINED = ((20, 0.05), (10, 0.2))
@@ -70,20 +70,6 @@ class Judgement:
     why_unknown: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """An epoch or a stretch of time, with the least memory seen in it.
-
-    `epochs` is how many epochs it covers; none for a stretch of time.
-    """
-
-    end_t_s: float
-    held_bytes: int
-    used_bytes: int | None
-    total_steps: int
-    epochs: int = 0
-
-
 def judge_growth(
     points: Sequence[Point], phases: Sequence[Phase], trial_t_s: float | None = None
 ) -> Judgement:
@@ -107,7 +93,7 @@ def judge_growth(
     earlier = _judge(before, phases)
     if earlier.growth is None:
         return judgement
-    after = [point for point in _while_scripted(points) if point.t_s > trial_t_s + 0.1]
+    after = [point for point in while_scripted(points) if point.t_s > trial_t_s + 0.1]
     goes_on = not after or _goes_on(before, after, earlier.growth)
     return earlier if goes_on else judgement
 
@@ -136,32 +122,32 @@ def _goes_on(before: Sequence[Point], after: Sequence[Point], growth: Growth) ->
 
 
 def _judge(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
-    counter = _choose_counter(points)
-    epochs = _epoch_windows(points, phases, counter)[1:]
+    counter = choose_counter(points)
+    epochs = epoch_windows(points, phases, counter)[1:]
     has_epochs = len(epochs) >= MIN_WINDOWS
-    windows = epochs if has_epochs else _time_windows(points, counter)
+    windows = epochs if has_epochs else time_windows(points, counter)
     if len(windows) < MIN_WINDOWS:
         return Judgement(why_unknown=_explain_too_little(points, phases))
     growth = _find_growth(windows)
     if growth is None and not has_epochs and _rises_much(windows):
         # Where others take the machine, steps slow down and a leak with them.
-        growth = _find_growth(_step_windows(points, counter))
+        growth = _find_growth(step_windows(points, counter))
     return Judgement(growth=growth)
 
 
-def _find_growth(windows: list[_Window]) -> Growth | None:
-    windows = _thin(windows)
+def _find_growth(windows: list[Window]) -> Growth | None:
+    windows = thin(windows)
     trend = _find_trend(windows) if len(windows) >= MIN_WINDOWS else None
     growth = _describe(windows, trend) if trend else None
     return None if growth is not None and _is_idle(growth, windows) else growth
 
 
-def _rises_much(windows: Sequence[_Window]) -> bool:
+def _rises_much(windows: Sequence[Window]) -> bool:
     """Whether memory has risen by far more than it creeps when a training begins."""
     return windows[-1].held_bytes >= (1 + _MUCH_SHARE) * windows[0].held_bytes
 
 
-def _is_idle(growth: Growth, windows: Sequence[_Window]) -> bool:
+def _is_idle(growth: Growth, windows: Sequence[Window]) -> bool:
     """Whether memory has hardly risen and would not double in a thousand epochs.
 
     A Keras training that saves its model after every epoch does that.
@@ -172,7 +158,7 @@ def _is_idle(growth: Growth, windows: Sequence[_Window]) -> bool:
     return not has_risen and per_epoch is not None and per_epoch * _MANY_EPOCHS < least_bytes
 
 
-def _find_trend(windows: Sequence[_Window]) -> Trend | None:
+def _find_trend(windows: Sequence[Window]) -> Trend | None:
     """What is in use must rise and what is held with it; or what malloc keeps, much and long."""
     held_bytes = [float(window.held_bytes) for window in windows]
     used_bytes = _fill([window.used_bytes for window in windows])
@@ -221,7 +207,7 @@ def _rises_too(held_bytes: list[float], used_bytes: list[float], begin: int) -> 
     return slope.low > 0 and slope.middle * (len(used_bytes) - begin) >= least_bytes
 
 
-def _describe(windows: Sequence[_Window], trend: Trend) -> Growth:
+def _describe(windows: Sequence[Window], trend: Trend) -> Growth:
     first, last = windows[trend.begin], windows[-1]
     num_windows = len(windows) - trend.begin
     span = num_windows - 1
@@ -238,130 +224,6 @@ def _describe(windows: Sequence[_Window], trend: Trend) -> Growth:
         end_t_s=last.end_t_s,
         num_windows=num_windows,
         unit="epoch" if epochs else "window",
-    )
-
-
-def _epoch_windows(points: Sequence[Point], phases: Sequence[Phase], counter: str) -> list[_Window]:
-    times = [point.t_s for point in points]
-    windows = []
-    for phase in phases:
-        if phase.name != "epoch" or not phase.is_finished:
-            continue
-        first = bisect.bisect_left(times, phase.begin_t_s)
-        last = bisect.bisect_right(times, phase.end_t_s)
-        if last > first:
-            windows.append(_window(points[first:last], counter, epochs=1))
-    return windows
-
-
-def _time_windows(points: Sequence[Point], counter: str) -> list[_Window]:
-    """Equal stretches of time between the first and the last step; of all time without steps."""
-    points = _while_training(points, counter)
-    if not points or points[-1].t_s - points[0].t_s < _SHORTEST_S:
-        return []
-    return _cut(points, [point.t_s for point in points], counter)
-
-
-def _step_windows(points: Sequence[Point], counter: str) -> list[_Window]:
-    """As many steps each, between the first and the last."""
-    points = _while_training(points, counter)
-    return _cut(points, [float(_steps(point, counter)) for point in points], counter)
-
-
-def _cut(points: Sequence[Point], places: Sequence[float], counter: str) -> list[_Window]:
-    """Windows of equal length in what `places` count; those without a point are left out."""
-    count = min(_MOST_TIME_WINDOWS, len(points) // _POINTS_PER_WINDOW)
-    length = (places[-1] - places[0]) / max(count, 1)
-    groups: dict[int, list[Point]] = {}
-    for point, place in zip(points, places, strict=True):
-        number = min(int((place - places[0]) / length), count - 1) if length else 0
-        groups.setdefault(number, []).append(point)
-    return [_window(group, counter) for _, group in sorted(groups.items())]
-
-
-def _while_training(points: Sequence[Point], counter: str) -> Sequence[Point]:
-    """Leaves out imports and loading data before training, and shutting down after it."""
-    points = _while_scripted(points)
-    counts = [_steps(point, counter) for point in points]
-    if not counts or counts[-1] < _FEWEST_STEPS:
-        points = points[_first_after_imports(points) :]
-        return points[_first_return(points) :]
-    begin = next(at for at, count in enumerate(counts) if count)
-    end = counts.index(counts[-1]) + 1
-    return points[begin:end]
-
-
-def _while_scripted(points: Sequence[Point]) -> Sequence[Point]:
-    """Leaves out what comes after the last line of the script: its end, when all is freed."""
-    known = [number for number, point in enumerate(points) if point.at is not None]
-    return points[: known[-1] + 1] if known else points
-
-
-def _first_after_imports(points: Sequence[Point]) -> int:
-    """Where the script goes on after the imports that were seen first."""
-    importing = [number for number, point in enumerate(points) if point.is_importing]
-    begin = importing[0] if importing else 0
-    own = (
-        number
-        for number, point in enumerate(points[begin:], begin)
-        if point.at is not None and not point.is_importing
-    )
-    return next(own, len(points)) if importing else 0
-
-
-def _first_return(points: Sequence[Point]) -> int:
-    """Where a loop begins: at the first line that is come back to after another one."""
-    last_seen = {point.at: number for number, point in enumerate(points) if point.at is not None}
-    before = None
-    for number, at in enumerate(point.at for point in points):
-        if at is not None and at != before and last_seen[at] > number + 1:
-            after = [point.at for point in points[number + 1 : last_seen[at]]]
-            if any(one not in (None, at) for one in after):
-                return number
-        before = at
-    return 0
-
-
-def _window(points: Sequence[Point], counter: str, epochs: int = 0) -> _Window:
-    used_bytes = [point.used_bytes for point in points if point.used_bytes is not None]
-    return _Window(
-        end_t_s=points[-1].t_s,
-        held_bytes=min(point.held_bytes for point in points),
-        used_bytes=min(used_bytes, default=None),
-        total_steps=_steps(points[-1], counter),
-        epochs=epochs,
-    )
-
-
-def _choose_counter(points: Sequence[Point]) -> str:
-    """What counts steps in the end."""
-    progress = next((point.progress for point in reversed(points) if point.progress), None)
-    return "total_steps" if progress is None else progress.counter
-
-
-def _steps(point: Point, counter: str) -> int:
-    return getattr(point.progress, counter) if point.progress else 0
-
-
-def _thin(windows: list[_Window]) -> list[_Window]:
-    """Joins neighbours until few enough are left."""
-    group = -(-len(windows) // _MOST_WINDOWS)
-    if group == 1:
-        return windows
-    whole = len(windows) // group * group
-    return [
-        _join(windows[at : at + group]) for at in range(len(windows) - whole, len(windows), group)
-    ]
-
-
-def _join(windows: Sequence[_Window]) -> _Window:
-    used_bytes = [window.used_bytes for window in windows if window.used_bytes is not None]
-    return _Window(
-        end_t_s=windows[-1].end_t_s,
-        held_bytes=min(window.held_bytes for window in windows),
-        used_bytes=min(used_bytes) if len(used_bytes) == len(windows) else None,
-        total_steps=windows[-1].total_steps,
-        epochs=sum(window.epochs for window in windows),
     )
 
 
