@@ -87,6 +87,16 @@ def test_of_a_whole_tensor_no_number_is_promised(value, assigned):
     )
 
 
+def test_a_cache_moved_before_a_repeat_is_not_to_freeze_what_is_random():
+    [hint] = lint_source("ds = tf.data.Dataset.range(9).map(flip).repeat().cache()")
+
+    assert hint.fix == (
+        "keep one round, then repeat it: .repeat().cache() -> .cache().repeat(). A cache keeps "
+        "what stands before it, so random maps (and shuffle) belong after it: before it, every "
+        "epoch gets the same."
+    )
+
+
 def test_noqa_silences_its_line_only():
     assert codes(leak(append="  # noqa")) == ["MF202"]
 
