@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
+from memfit.diagnose.lint.hint import Rule
+
 _FOLDER = files("memfit.report") / "explained"
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _FIRST_SENTENCE = re.compile(r"\*\*What happens\.\*\* (.+?[.:])(?:\s|$)", re.DOTALL)
@@ -30,6 +32,14 @@ def render_explanation(code: str, console: Console) -> None:
     """Prints what `code` means, how memfit knows, an example before and after, what to try."""
     text = _LINK.sub(r"\1", read_explanation(code))
     console.print(Markdown(f"{text}\n\n{_FIGURES}", hyperlinks=False))
+
+
+def render_rule(rule: Rule, console: Console) -> None:
+    """Prints what a rule of lint is about, and where more is told of its cause."""
+    lines = [f"{rule.code} {rule.name}, a rule of memfit lint", "", rule.summary]
+    if rule.cause in list_codes():
+        lines.append(f"memfit run calls it {rule.cause}. More: memfit explain {rule.cause}")
+    console.print("\n".join(lines), markup=False)
 
 
 def render_codes(console: Console) -> None:

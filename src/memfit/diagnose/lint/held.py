@@ -15,8 +15,8 @@ TENSOR_KEPT = Rule(
     "MF201",
     "tensor-kept",
     "held-tensors",
-    "A tensor put into a list at every step stays in memory, with all that it refers to; its "
-    "number would do.",
+    "A tensor put into a list at every step stays in memory, with all that it refers to; of a "
+    "loss its number would do.",
 )
 GRAPH_KEPT = Rule(
     "MF202",
