@@ -14,6 +14,17 @@ def test_a_code_is_explained_with_its_example_and_without_links(capsys):
     assert ".md" not in told
 
 
+def test_its_examples_are_called_before_and_after(capsys):
+    main(["explain", "buffer-too-large"])
+
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    batched, shuffled = (
+        next(at for at, line in enumerate(lines) if line.endswith(end))
+        for end in (".shuffle(10_000)", ".batch(256)")
+    )
+    assert lines.index("before:") < batched < lines.index("after:") < shuffled
+
+
 def test_without_a_code_all_are_listed_with_a_sentence(capsys):
     assert main(["explain"]) == 0
 
