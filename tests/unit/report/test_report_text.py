@@ -333,6 +333,22 @@ def test_the_share_of_the_growth_is_shown_where_it_is_known(share, ending):
     assert label.endswith(ending)
 
 
+@pytest.mark.parametrize(
+    ("share", "ending"),
+    [
+        (0.4, "· what no other cause explains; bytes not measured"),
+        (1.0, "· no other cause found; bytes not measured"),
+    ],
+)
+def test_a_share_that_others_leave_is_not_told_as_a_measured_one(share, ending):
+    finding = replace(HELD, share=share, evidence={"share_is_rest": 1})
+
+    told = " ".join(lines_of(finding))
+
+    assert f"{HELD.code} train.py:14 (certain) {ending}" in told
+    assert "share" not in told
+
+
 def test_a_finding_without_a_line_shows_its_file():
     assert "held-tensors train.py (certain)" in lines_of(replace(HELD, line=None, share=None))
 
