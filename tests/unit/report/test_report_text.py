@@ -1,5 +1,6 @@
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -14,7 +15,7 @@ from memfit.measure.limits import Limit
 from memfit.record.entries import Exit, Header, Software, Trouble
 from memfit.record.recording import Recording
 from memfit.report.sentences import explain
-from memfit.report.text import render_text
+from memfit.report.text import render_place, render_text
 
 GROWTH = Growth(
     bytes_per_s=1e6,
@@ -457,3 +458,25 @@ def test_a_terminal_narrower_than_the_labels_of_the_chart_does_no_harm(width):
     text = render(make_recording(), Diagnosis("steady", points=make_points(5)), width)
 
     assert "steady" in text.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a", ["recorded in memfit-runs/a · see it with: memfit report"]),
+        (
+            "20260301-123000-train_model",
+            [
+                "recorded in memfit-runs/20260301-123000-train_model",
+                "see it with: memfit report",
+            ],
+        ),
+        ("x" * 90, [f"recorded in memfit-runs/{'x' * 90}", "see it with: memfit report"]),
+    ],
+)
+def test_neither_the_place_of_a_run_nor_the_command_that_shows_it_is_broken_in_two(name, told):
+    out = io.StringIO()
+
+    render_place(Path("memfit-runs", name), Console(file=out, width=70))
+
+    assert out.getvalue().splitlines() == told
