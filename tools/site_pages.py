@@ -5,7 +5,6 @@ parser says; the Python reference asks mkdocstrings for every public name.
 """
 
 import argparse
-import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +14,12 @@ from mkdocs.structure.files import File, Files
 
 import memfit
 from memfit.cli import COMMANDS, make_parser
-from memfit.report.explanation import list_codes, read_explanation
+from memfit.report.explanation import label_examples, list_codes, read_explanation
 
 ROOT = Path(__file__).parents[1]
 ZOO = ROOT / "tests" / "zoo"
 # Links that lead from file to file in the repository, and what they are on the site.
 _LINKS = {"../src/memfit/report/explained/": "findings/", "../../../../docs/": "../"}
-_BLOCK = re.compile(r"^```python$", re.MULTILINE)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -45,10 +43,7 @@ def on_page_markdown(markdown: str, **_how: Any) -> str:
 
 def make_finding(code: str) -> str:
     """Returns what `memfit explain` prints, and a training with this fault from the zoo."""
-    titles = iter(('```python title="it grows"', '```python title="mended"'))
-    text = _BLOCK.sub(lambda match: next(titles, match[0]), read_explanation(code))
-    if code == "file-pages":
-        text = text.replace('"it grows"', '"it looks as if it grows"').replace("mended", "the same")
+    text = label_examples(read_explanation(code), '```python title="{label}"')
     note = (
         f"`memfit explain {code}` prints this. Figures in MB: [where they come from](../causes.md)."
     )

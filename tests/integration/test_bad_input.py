@@ -2,6 +2,8 @@
 
 import pytest
 
+from memfit.record.runs import list_runs
+
 
 def test_an_unknown_command_names_those_there_are(memfit):
     done = memfit("rum", "train.py")
@@ -63,7 +65,7 @@ def test_two_runs_at_once_in_one_place_get_folders_of_their_own(memfit):
     started = [subprocess.Popen(command, cwd=memfit.cwd) for _ in range(3)]
 
     assert [process.wait(60) for process in started] == [0, 0, 0]
-    assert len(list((memfit.cwd / "memfit-runs").iterdir())) == 3
+    assert len(list_runs(memfit.cwd / "memfit-runs")) == 3
 
 
 def test_a_json_file_that_cannot_be_written_is_told_before_anything_runs(memfit):

@@ -16,7 +16,11 @@ COMMANDS = ("run", "report", "diagnose", "explain", "runs", "doctor", "lint", "i
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command that `argv` names and returns the exit code."""
-    args = make_parser().parse_args(argv)
+    parser = make_parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help(sys.stderr)
+        return 2
+    args = parser.parse_args(argv)
     try:
         return int(args.run(args))
     except MemfitError as error:

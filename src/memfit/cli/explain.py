@@ -12,7 +12,10 @@ HELP = "Say what a finding means, how it is known, and what helps and does not."
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of this command."""
     parser.add_argument(
-        "code", metavar="CODE", nargs="?", help="such as held-tensors; nothing lists all of them"
+        "code",
+        metavar="CODE",
+        nargs="?",
+        help="such as held-tensors or MF201; nothing lists findings",
     )
 
 
@@ -20,12 +23,17 @@ def run(args: argparse.Namespace) -> int:
     """Prints the explanation of a code, or the list of codes."""
     from rich.console import Console
 
-    from memfit.report.explanation import list_codes, render_codes, render_explanation
+    from memfit.diagnose.lint import RULES
+    from memfit.report.explanation import list_codes, render_codes, render_explanation, render_rule
 
     console = Console(highlight=False)
     if args.code is None:
         render_codes(console)
         return 0
+    for rule in RULES:
+        if rule.code == args.code.upper():
+            render_rule(rule, console)
+            return 0
     codes = list_codes()
     if args.code not in codes:
         raise UsageError(_unknown(args.code, codes))
@@ -35,12 +43,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _unknown(code: str, codes: Sequence[str]) -> str:
     """Says what was meant, where that can be told."""
-    from memfit.diagnose.lint import RULES
-
-    for rule in RULES:
-        if code.upper() == rule.code:
-            cause = f" It tells of: memfit explain {rule.cause}" if rule.cause in codes else ""
-            return f"{rule.code} is a rule of memfit lint: {rule.summary}{cause}"
     near = difflib.get_close_matches(code, codes, n=1)
     hint = f"Did you mean {near[0]}?" if near else "List them with: memfit explain"
     return f"No finding has that code. Received: {code!r}. Expected one of {len(codes)}. {hint}"

@@ -88,12 +88,12 @@ def show_result(run: Path, ended: Exit, args: argparse.Namespace) -> Diagnosis:
     if not args.quiet:
         from rich.console import Console
 
-        from memfit.report.text import render_text
+        from memfit.report.text import render_place, render_text
 
         console = Console(stderr=True, highlight=False)
         console.rule(style="dim")
         render_text(recording, diagnosis, console)
-        console.print(f"recorded in {run} · see it with: memfit report", style="dim", markup=False)
+        render_place(run, console)
     return diagnosis
 
 

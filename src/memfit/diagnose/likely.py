@@ -2,10 +2,12 @@
 
 import ast
 
-from memfit.diagnose.lint.vocabulary import RELEASING_METHODS
-
+# Methods that end what a tensor holds: what they give is a number or a copy outside.
+RELEASING_METHODS = frozenset(
+    {"item", "numpy", "detach", "tolist", "result", "shape", "size", "backward"}
+)
 _SCALARS = ("loss", "cost", "error", "accuracy", "metric", "score", "perplexity")
-_SHORT_SCALARS = frozenset({"acc", "auc", "err", "mae", "mse", "rmse"})
+_SHORT_SCALARS = frozenset({"acc", "auc", "err", "mae", "mse", "rmse", "total"})
 # With one of these in it, a name is not that of one number: loss_fn, loss_per_sample.
 _NOT_ONE = frozenset(
     {"array", "by", "curve", "dict", "each", "example", "fn", "func", "function", "history"}
@@ -25,6 +27,11 @@ _TENSORS = frozenset(
 _MODELS = frozenset({"decoder", "encoder", "layer", "model", "net", "network"})
 _PLAIN = frozenset({"bool", "float", "int", "len", "round", "str"})
 _REDUCING = frozenset({"mean", "sum"})
+_REDUCING_FUNCTIONS = frozenset({"reduce_max", "reduce_mean", "reduce_min", "reduce_sum"})
+# Modules whose functions get what they reduce as their one argument: np.mean(x).
+_MODULES = frozenset({"jnp", "np", "numpy", "ops", "tf", "math", "torch"})
+# What a function that compares outputs with labels, and gives one number, is called.
+_LOSSES = frozenset({"criterion", "loss"})
 _JOINING = frozenset({"cat", "concat", "concatenate", "stack"})
 
 
@@ -96,10 +103,23 @@ def _kind_of_call(call: ast.Call) -> str:
         return "plain"
     if name in _REDUCING and isinstance(call.func, ast.Attribute) and not call.args:
         return "unknown" if call.keywords else "scalar"
+    if _reduces(call):
+        return "scalar"
     if name[:1].isupper():  # a class: what it makes is the person's own affair
         return "many"
     words = name.lower().split("_")
+    if not _LOSSES.isdisjoint(words) and len(call.args) > 1 and not call.keywords:
+        return "scalar"
     return "tensor" if name in _JOINING or words[-1] in _MODELS else "unknown"
+
+
+def _reduces(call: ast.Call) -> bool:
+    """Whether a function makes one number of all of its argument: no axis is given to it."""
+    name = last_name(call.func)
+    if call.keywords or len(call.args) != 1:
+        return False
+    in_module = isinstance(call.func, ast.Attribute) and last_name(call.func.value) in _MODULES
+    return name in _REDUCING_FUNCTIONS or (in_module and name in _REDUCING)
 
 
 def _kind_of_all(kinds: set[str]) -> str:
@@ -116,7 +136,7 @@ def _is_released(node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
             node = node.func
             continue
-        if isinstance(node, ast.Attribute) and node.attr in {*RELEASING_METHODS, "data"}:
+        if isinstance(node, ast.Attribute) and node.attr in RELEASING_METHODS | {"data"}:
             return True
         node = node.value
     return False

@@ -1,12 +1,16 @@
 """Adds to each finding what can be said on the person's own lines: mended, and told by lint."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memfit.diagnose.finding import Finding
 from memfit.diagnose.hints import answer_folklore, cite, stream_instead
 from memfit.diagnose.rewrite import closing, mend
 from memfit.record.entries import Called, Hinted
+
+# The shape of a tensor of more than one number, as in "float32 (512, 64)".
+_SHAPE = re.compile(r"\(\d")
 
 
 def complete(
@@ -25,7 +29,7 @@ def _mend(finding: Finding) -> Finding:
     after = mend(
         finding.code,
         finding.before,
-        item_kind=str(evidence.get("item_kind", evidence.get("stage", ""))),
+        item_kind=_item_kind(evidence),
         holder=str(evidence.get("holder", evidence.get("function", ""))),
         argument=changed.partition(":")[0] if "(Python " in changed else "",
         compiler=str(evidence.get("compiler", "")),
@@ -33,3 +37,10 @@ def _mend(finding: Finding) -> Finding:
     close = closing(finding.before) if finding.code == "accumulating-figures" else None
     fix = f"Close each one after saving it: {close}" if close else finding.fix
     return replace(finding, after=after, fix=fix)
+
+
+def _item_kind(evidence: Mapping[str, object]) -> str:
+    """What is kept, for `mend`: of a tensor that was seen to have a shape, that it has one."""
+    kind = str(evidence.get("item_kind", evidence.get("stage", "")))
+    is_shaped = _SHAPE.search(str(evidence.get("example", ""))) is not None
+    return "many numbers" if kind in ("array", "tensor", "variable") and is_shaped else kind

@@ -2,6 +2,11 @@
 
 import ast
 
+# What moving a cache forward may change, besides memory.
+CACHED_STAYS = (
+    "A cache keeps what stands before it, so random maps (and shuffle) belong after it: before it, "
+    "every epoch gets the same."
+)
 _BATCHING = frozenset({"batch", "padded_batch", "ragged_batch"})
 # What may stand between a batch and a shuffle for them to change places. Past a take or a skip,
 # for one, a shuffle would mix what is trained on with what is held back.

@@ -29,8 +29,9 @@ def mend(
         code: Code of the finding.
         statement: Source of one statement, or of the line that opens a block.
         item_kind: What is kept: `"graph"`, `"tape"`, `"history"`, `"view"` (of a numpy array),
-            `"torch view"`, ... For a buffer its stage: `"shuffle"`, `"cache"`, `"prefetch"` or
-            `"queue"`; with none, all stages are looked at.
+            `"torch view"`, `"many numbers"` (a tensor that has a shape), ... For a buffer its
+            stage: `"shuffle"`, `"cache"`, `"prefetch"` or `"queue"`; with none, all stages are
+            looked at.
         holder: Who keeps it, such as `"losses (global of train.py)"`; for a retraced function its
             name. It tells which call is meant where a statement has several.
         argument: The argument of a retraced function that is a Python number.
@@ -136,7 +137,8 @@ def _shrink(module: ast.Module, item_kind: str, holder: str) -> bool:
         return node if is_copied or copying is None else _method(node, copying)
 
     change: Change = number if copying is None else copy
-    return item_kind != "text" and change_added(module, holder, change)
+    is_whole = item_kind in ("text", "many numbers")
+    return not is_whole and change_added(module, holder, change)
 
 
 def _leave_collector_on(module: ast.Module) -> bool:

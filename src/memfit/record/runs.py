@@ -1,5 +1,6 @@
 """Run folders: where a run is kept, and which run a person means."""
 
+import contextlib
 import re
 import time
 from pathlib import Path
@@ -110,7 +111,8 @@ def _name_for(target: str) -> str:
 
 
 def _create_numbered(folder: Path, name: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_dir():
+        _create_ignored(folder)
     number = 1
     while True:
         path = folder / (name if number == 1 else f"{name}-{number}")
@@ -120,6 +122,13 @@ def _create_numbered(folder: Path, name: str) -> Path:
             number += 1
         else:
             return path
+
+
+def _create_ignored(folder: Path) -> None:
+    """Makes a folder that git passes over."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):  # a run goes on without it
+        (folder / ".gitignore").write_text("*\n")
 
 
 def _begun_s(run: Path) -> tuple[float, str]:

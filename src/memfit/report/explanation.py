@@ -7,13 +7,18 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
+from memfit.diagnose.lint.hint import Rule
+
 _FOLDER = files("memfit.report") / "explained"
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _FIRST_SENTENCE = re.compile(r"\*\*What happens\.\*\* (.+?[.:])(?:\s|$)", re.DOTALL)
+_EXAMPLE = re.compile(r"^```python$", re.MULTILINE)
 _FIGURES = (
-    "Figures in MB, where there are any, are growth an iteration of small scripts, measured once "
-    "on a CPU: they say what helps, not what your training loses."
+    "An iteration is an epoch, a fold or a bundle of steps of a small script, measured once on a "
+    "CPU: figures in MB say what helps, not what your training loses."
 )
+# What the two examples of a code are called, here and on the site.
+EXAMPLES = ("before", "after")
 
 
 def list_codes() -> list[str]:
@@ -26,10 +31,31 @@ def read_explanation(code: str) -> str:
     return (_FOLDER / f"{code}.md").read_text(encoding="utf-8")
 
 
+def label_examples(text: str, opening: str) -> str:
+    """Returns an explanation with its two examples labelled.
+
+    Args:
+        text: The explanation.
+        opening: What opens an example instead, with `{label}` in it.
+    """
+    labels = iter(EXAMPLES)
+    return _EXAMPLE.sub(lambda _: opening.format(label=next(labels)), text)
+
+
 def render_explanation(code: str, console: Console) -> None:
     """Prints what `code` means, how memfit knows, an example before and after, what to try."""
-    text = _LINK.sub(r"\1", read_explanation(code))
-    console.print(Markdown(f"{text}\n\n{_FIGURES}", hyperlinks=False))
+    text = label_examples(_LINK.sub(r"\1", read_explanation(code)), "*{label}:*\n\n```python")
+    if "an iteration" in " ".join(text.split()):
+        text = f"{text}\n\n{_FIGURES}"
+    console.print(Markdown(text, hyperlinks=False))
+
+
+def render_rule(rule: Rule, console: Console) -> None:
+    """Prints what a rule of lint is about, and where more is told of its cause."""
+    lines = [f"{rule.code} {rule.name}, a rule of memfit lint", "", rule.summary]
+    if rule.cause in list_codes():
+        lines.append(f"memfit run calls it {rule.cause}. More: memfit explain {rule.cause}")
+    console.print("\n".join(lines), markup=False)
 
 
 def render_codes(console: Console) -> None:

@@ -13,6 +13,7 @@ from memfit.report.chart import Chart, build_chart
 from memfit.report.json import to_plain
 from memfit.report.page.rows import arrange_phases
 from memfit.report.sentences import (
+    evidence_of,
     explain,
     headline,
     place_of,
@@ -72,6 +73,7 @@ def _make_environment() -> Environment:
         "change": _format_change,
         "duration": format_duration,
         "evidence": _format_evidence,
+        "evidence_of": evidence_of,
         "count_of": _format_count,
         "words": _format_words,
         "place": place_of,

@@ -8,9 +8,10 @@ from memfit.record.recording import Recording
 from memfit.units import format_duration, format_size, parse_size
 
 _LEAST_SHARE = 0.01
-
-
 _NEARLY_ALL = 0.95
+_ALL = 0.995
+# Evidence on the figures themselves, for programs: what it says is told in words.
+_INTERNAL = frozenset({"share_is_rest"})
 
 
 def headline(recording: Recording, diagnosis: Diagnosis) -> str:
@@ -55,11 +56,20 @@ def place_of(finding: Finding) -> str | None:
 
 
 def share_of_growth(finding: Finding) -> str | None:
-    """Returns how much of all growth it is, where that is known."""
+    """Returns how much of all growth it is; where that was not measured, what is known of it."""
     if finding.share is None:
         return None
+    if finding.evidence.get("share_is_rest"):
+        is_alone = finding.share >= _ALL
+        rest = "no other cause found" if is_alone else "what no other cause explains"
+        return f"{rest}; bytes not measured"
     is_little = finding.share < _LEAST_SHARE
     return f"{'under 1%' if is_little else format(finding.share, '.0%')} of the growth"
+
+
+def evidence_of(finding: Finding) -> dict[str, float | int | str | None]:
+    """Returns the evidence that is for people."""
+    return {key: value for key, value in finding.evidence.items() if key not in _INTERNAL}
 
 
 def told_before(finding: Finding) -> str:

@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
@@ -36,6 +38,14 @@ VERDICT_COLOURS = {
 def render_text(recording: Recording, diagnosis: Diagnosis, console: Console) -> None:
     """Prints the diagnosis of a run."""
     console.print(summarise(recording, diagnosis, console.width))
+
+
+def render_place(run: Path, console: Console) -> None:
+    """Prints where a run is, and the command that shows it; neither is broken in two."""
+    where, how = f"recorded in {run}", "see it with: memfit report"
+    line = f"{where} · {how}"
+    told = line if cell_len(line) <= console.width else f"{where}\n{how}"
+    console.print(Text(_printable(told), style="dim"), soft_wrap=True)
 
 
 def summarise(recording: Recording, diagnosis: Diagnosis, width: int) -> RenderableType:

@@ -198,7 +198,10 @@ def test_a_cache_after_repeat_grows_without_end():
     (finding,) = diagnosed(*held).findings
 
     assert finding.code == "buffer-too-large"
-    assert finding.fix == "Cache first, then repeat: dataset.cache().repeat()"
+    assert finding.fix == (
+        "Cache first, then repeat: dataset.cache().repeat(). A cache keeps what stands before it, "
+        "so random maps (and shuffle) belong after it: before it, every epoch gets the same."
+    )
     assert finding.share > 0.7
 
 

@@ -45,6 +45,18 @@ def test_a_list_that_explains_the_growth_is_named_with_file_and_line():
     assert finding.before == "self.outputs.append(self.model.predict(self.x))"
 
 
+def test_of_a_loss_that_was_seen_to_be_many_numbers_none_is_promised():
+    keeping = changed(item_kind="tensor", statement="self.losses.append(loss)")
+
+    after = [
+        finding.after
+        for example in ("float32 ()", "float32 (512,)")
+        for finding in findings(dataclasses.replace(keeping, example=example))
+    ]
+
+    assert after == ["self.losses.append(float(loss))", None]
+
+
 def test_what_keeps_little_of_the_growth_is_not_named():
     assert [one.code for one in findings(changed(growth_bytes=5 * MB))] == ["unexplained-growth"]
 

@@ -37,6 +37,66 @@ def test_a_hint_has_place_message_and_fix_with_the_names_of_the_script():
     assert second.fix == "total += loss -> total += loss.item()"
 
 
+def fix_of_kept(value, assigned):
+    [hint] = lint_source(f"""
+import keras
+import tensorflow as tf
+
+loss_fn = keras.losses.MeanSquaredError()
+by_row = keras.losses.MeanSquaredError(reduction=None)
+kept = []
+for x, y in dataset:
+    with tf.GradientTape() as tape:
+        pred = model(x, training=True)
+        {assigned}
+        cost = loss_fn(y, pred)
+    optimizer.apply(tape.gradient(cost, weights), weights)
+    kept.append({value})
+""")
+    return hint.fix
+
+
+@pytest.mark.parametrize(
+    ("value", "assigned"),
+    [
+        ("loss", "loss = keras.ops.stop_gradient(pred)"),
+        ("accuracy", "accuracy = tf.cast(y == pred, float)"),
+        ("level", "level = tf.reduce_mean(pred)"),
+        ("level", "level = loss_fn(y, pred)"),
+        ("level", "level = tf.square(pred).mean()"),
+    ],
+)
+def test_the_number_is_kept_of_what_is_known_to_be_one(value, assigned):
+    assert fix_of_kept(value, assigned) == f"kept.append({value}) -> kept.append(float({value}))"
+
+
+@pytest.mark.parametrize(
+    ("value", "assigned"),
+    [
+        ("pred", "pass"),
+        ("level", "level = tf.square(pred)"),
+        ("level", "level = tf.reduce_mean(pred, axis=0)"),
+        ("loss", "loss = by_row(y, pred)"),
+        ("loss", "loss = keras.losses.mean_squared_error(y, pred)"),
+    ],
+)
+def test_of_a_whole_tensor_no_number_is_promised(value, assigned):
+    assert fix_of_kept(value, assigned) == (
+        "keep a summary (a mean, a count) or the last few with collections.deque(maxlen=...), or "
+        f"write it to disk; .numpy() is as large: {value}"
+    )
+
+
+def test_a_cache_moved_before_a_repeat_is_not_to_freeze_what_is_random():
+    [hint] = lint_source("ds = tf.data.Dataset.range(9).map(flip).repeat().cache()")
+
+    assert hint.fix == (
+        "keep one round, then repeat it: .repeat().cache() -> .cache().repeat(). A cache keeps "
+        "what stands before it, so random maps (and shuffle) belong after it: before it, every "
+        "epoch gets the same."
+    )
+
+
 def test_noqa_silences_its_line_only():
     assert codes(leak(append="  # noqa")) == ["MF202"]
 

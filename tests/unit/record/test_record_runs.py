@@ -154,6 +154,18 @@ def test_any_script_gives_a_name_that_every_file_system_takes(here, target, name
     assert re.sub(r"^\d{8}-\d{6}-", "", run.name) == name
 
 
+def test_git_passes_over_the_folder_of_runs_that_memfit_makes(here):
+    create_run("train.py")
+
+    assert (here / "memfit-runs" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_folder_of_runs_that_was_there_is_left_as_it_is(here, runs):
+    create_run("train.py")
+
+    assert not (runs / ".gitignore").exists()
+
+
 def test_runs_begun_in_the_same_second_get_folders_of_their_own(here):
     created = [create_run("train.py") for _ in range(20)]
 

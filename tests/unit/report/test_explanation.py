@@ -14,6 +14,17 @@ def test_a_code_is_explained_with_its_example_and_without_links(capsys):
     assert ".md" not in told
 
 
+def test_its_examples_are_called_before_and_after(capsys):
+    main(["explain", "buffer-too-large"])
+
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    batched, shuffled = (
+        next(at for at, line in enumerate(lines) if line.endswith(end))
+        for end in (".shuffle(10_000)", ".batch(256)")
+    )
+    assert lines.index("before:") < batched < lines.index("after:") < shuffled
+
+
 def test_without_a_code_all_are_listed_with_a_sentence(capsys):
     assert main(["explain"]) == 0
 
@@ -34,13 +45,28 @@ def test_a_code_like_no_other_is_answered_with_the_list(capsys):
     assert "memfit explain" in capsys.readouterr().err
 
 
-def test_a_code_of_lint_leads_to_its_cause(capsys):
-    assert main(["explain", "mf203"]) == 2
+def test_a_code_of_lint_is_told_with_its_cause(capsys):
+    assert main(["explain", "mf203"]) == 0
 
-    assert "memfit explain held-tensors" in capsys.readouterr().err
+    told = " ".join(capsys.readouterr().out.split())
+    assert told == (
+        "MF203 outputs-kept, a rule of memfit lint Outputs of a model put into a list by a hook "
+        "stay in memory for every epoch or batch. memfit run calls it held-tensors. More: memfit "
+        "explain held-tensors"
+    )
 
 
 def test_a_code_of_lint_without_a_cause_is_still_told(capsys):
-    assert main(["explain", "MF502"]) == 2
+    assert main(["explain", "MF502"]) == 0
 
-    assert "gc.collect" in capsys.readouterr().err
+    told = capsys.readouterr().out
+    assert "gc.collect" in told
+    assert "memfit explain" not in told
+
+
+def test_without_a_command_the_help_is_shown_and_the_use_is_wrong(capsys):
+    assert main([]) == 2
+
+    told = capsys.readouterr().err
+    assert "usage: memfit" in told
+    assert "Start with: memfit run train.py" in told

@@ -235,6 +235,15 @@ def test_a_finding_shows_its_share_its_statement_mended_its_notes_and_its_hints(
     ) in page.said
 
 
+def test_a_share_that_others_leave_is_told_in_words_and_not_as_a_field():
+    finding = make_finding(share=1.0, evidence={"share_is_rest": 1})
+
+    page = Page(render(make_growing(), findings=(finding,)))
+
+    assert "held likely no other cause found; bytes not measured It holds." in page.said
+    assert "share is rest" not in page.said
+
+
 @pytest.mark.parametrize(
     ("before", "after", "markup"),
     [

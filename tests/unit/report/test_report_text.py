@@ -1,5 +1,6 @@
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -14,7 +15,7 @@ from memfit.measure.limits import Limit
 from memfit.record.entries import Exit, Header, Software, Trouble
 from memfit.record.recording import Recording
 from memfit.report.sentences import explain
-from memfit.report.text import render_text
+from memfit.report.text import render_place, render_text
 
 GROWTH = Growth(
     bytes_per_s=1e6,
@@ -356,6 +357,22 @@ def test_the_share_of_the_growth_is_shown_where_it_is_known(share, ending):
     assert label.endswith(ending)
 
 
+@pytest.mark.parametrize(
+    ("share", "ending"),
+    [
+        (0.4, "· what no other cause explains; bytes not measured"),
+        (1.0, "· no other cause found; bytes not measured"),
+    ],
+)
+def test_a_share_that_others_leave_is_not_told_as_a_measured_one(share, ending):
+    finding = replace(HELD, share=share, evidence={"share_is_rest": 1})
+
+    told = " ".join(lines_of(finding))
+
+    assert f"{HELD.code} train.py:14 (certain) {ending}" in told
+    assert "share" not in told
+
+
 def test_a_finding_without_a_line_shows_its_file():
     assert "held-tensors train.py (certain)" in lines_of(replace(HELD, line=None, share=None))
 
@@ -464,3 +481,25 @@ def test_a_terminal_narrower_than_the_labels_of_the_chart_does_no_harm(width):
     text = render(make_recording(), Diagnosis("steady", points=make_points(5)), width)
 
     assert "steady" in text.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a", ["recorded in memfit-runs/a · see it with: memfit report"]),
+        (
+            "20260301-123000-train_model",
+            [
+                "recorded in memfit-runs/20260301-123000-train_model",
+                "see it with: memfit report",
+            ],
+        ),
+        ("x" * 90, [f"recorded in memfit-runs/{'x' * 90}", "see it with: memfit report"]),
+    ],
+)
+def test_neither_the_place_of_a_run_nor_the_command_that_shows_it_is_broken_in_two(name, told):
+    out = io.StringIO()
+
+    render_place(Path("memfit-runs", name), Console(file=out, width=70))
+
+    assert out.getvalue().splitlines() == told

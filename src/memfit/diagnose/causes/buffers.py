@@ -2,6 +2,7 @@
 
 from memfit.diagnose.case import Case
 from memfit.diagnose.finding import Finding
+from memfit.diagnose.reordered import CACHED_STAYS
 from memfit.record.entries import Buffer
 from memfit.units import format_size
 
@@ -48,7 +49,7 @@ _WORDS = {
 
 
 _FIXES = {
-    "cache": "Cache first, then repeat: dataset.cache().repeat()",
+    "cache": f"Cache first, then repeat: dataset.cache().repeat(). {CACHED_STAYS}",
     "shuffle": "Shuffle first, then batch: the same count then holds single elements.",
     "prefetch": "Two batches ahead are enough: prefetch(2), or prefetch(tf.data.AUTOTUNE).",
     "queue": "Some batches ahead are enough: max_queue_size=10 is Keras's own choice.",

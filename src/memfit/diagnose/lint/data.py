@@ -7,6 +7,7 @@ from memfit.diagnose.lint.chains import Pipeline, Stage
 from memfit.diagnose.lint.constants import argument, number
 from memfit.diagnose.lint.hint import Rule, Seen
 from memfit.diagnose.lint.script import Script, shown
+from memfit.diagnose.reordered import CACHED_STAYS
 
 SHUFFLE_AFTER_BATCH = Rule(
     "MF101",
@@ -107,7 +108,7 @@ def _cache_after_repeat(script: Script, stage: Stage, pipeline: Pipeline) -> Ite
         CACHE_AFTER_REPEAT,
         stage.call,
         f".cache() comes after {repeat} (line {stages[0].line}), so it keeps the data {amount}",
-        f"keep one round, then repeat it: {repeat}.cache() -> .cache(){repeat}",
+        f"keep one round, then repeat it: {repeat}.cache() -> .cache(){repeat}. {CACHED_STAYS}",
     )
 
 

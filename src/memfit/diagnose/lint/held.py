@@ -7,6 +7,7 @@ from memfit.diagnose.lint.hint import Rule, Seen
 from memfit.diagnose.lint.keeps import Keep
 from memfit.diagnose.lint.names import dotted
 from memfit.diagnose.lint.repeats import Repeat
+from memfit.diagnose.lint.scalars import is_one_number
 from memfit.diagnose.lint.script import Script, shown
 from memfit.diagnose.lint.vocabulary import TENSORS
 
@@ -14,8 +15,8 @@ TENSOR_KEPT = Rule(
     "MF201",
     "tensor-kept",
     "held-tensors",
-    "A tensor put into a list at every step stays in memory, with all that it refers to; its "
-    "number would do.",
+    "A tensor put into a list at every step stays in memory, with all that it refers to; of a "
+    "loss its number would do.",
 )
 GRAPH_KEPT = Rule(
     "MF202",
@@ -42,6 +43,9 @@ HISTORY_KEPT = Rule(
     "The History that fit returns refers to its model, so a list of them keeps every model.",
 )
 RULES = (TENSOR_KEPT, GRAPH_KEPT, OUTPUTS_KEPT, WEIGHTS_KEPT, HISTORY_KEPT)
+
+# A longer statement is not shown twice on one line.
+_LONGEST = 60
 
 
 def check(script: Script) -> Iterator[Seen]:
@@ -117,10 +121,13 @@ def _is_local(script: Script, keep: Keep) -> bool:
 
 def _fix_tensor(script: Script, keep: Keep, part: ast.expr) -> str:
     before, inner = ast.unparse(keep.node), ast.unparse(part)
-    binding = script.names.lookup(part.id, part) if isinstance(part, ast.Name) else None
-    is_given = binding is not None and binding.how == "parameter"
-    if script.kinds.of(part) == "prediction" or is_given or len(before) > 60:
-        return f"keep a number of it, such as float(...), or write it to a file: {shown(part)}"
+    if not is_one_number(script, part):
+        return (
+            "keep a summary (a mean, a count) or the last few with collections.deque(maxlen=...), "
+            f"or write it to disk; .numpy() is as large: {shown(part)}"
+        )
+    if len(before) > _LONGEST:
+        return f"keep its number: {shown(part)} -> float(...)"
     return f"{before} -> {_replaced(keep.node, part, f'float({inner})')}"
 
 
@@ -211,7 +218,9 @@ def _history_kept(script: Script, keep: Keep, part: ast.expr) -> Iterator[Seen]:
         HISTORY_KEPT,
         keep.node,
         f"{shown(keep.node)} keeps every model: a History refers to the model that it is of",
-        f"{before} -> {after}" if len(before) <= 60 else f"append {shown(part)}.history instead",
+        f"{before} -> {after}"
+        if len(before) <= _LONGEST
+        else f"append {shown(part)}.history instead",
     )
 
 

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Hashable
 
+from memfit.diagnose.likely import RELEASING_METHODS
 from memfit.diagnose.lint.bindings import Binding
 from memfit.diagnose.lint.compiled import Compilations
 from memfit.diagnose.lint.differentiated import Differentiated
@@ -12,7 +13,6 @@ from memfit.diagnose.lint.tree import Function
 from memfit.diagnose.lint.vocabulary import (
     BUILDING,
     KIND_OF_CLASS,
-    RELEASING_METHODS,
     TENSORS,
     kind_of_call,
 )

@@ -73,8 +73,6 @@ KIND_OF_CLASS = {
     "keras.optimizers.Optimizer": "optimizer",
     "keras.losses.Loss": "loss function",
 }
-# Methods that end what a tensor holds: what they give is a number or a copy outside.
-RELEASING_METHODS = {"item", "numpy", "detach", "tolist", "result", "shape", "size", "backward"}
 # What the name of a function that makes a model begins with.
 BUILDING = ("build", "create", "make", "get", "load", "clone", "init")
 # Kinds that are tensors.
