@@ -61,14 +61,7 @@ def _hook_python() -> None:
     _hook_maker("multiprocessing.process", "BaseProcess", "start", "process")
     _hook_maker(*_FIGURES)
     collector.watch()
-    collect = gc.collect
-
-    @functools.wraps(collect)
-    def collect_and_count(*args: Any, **kwargs: Any) -> int:
-        session.observed.called("gc.collect")
-        return collect(*args, **kwargs)
-
-    gc.collect = collect_and_count
+    gc.collect = _telling_caller("gc.collect", gc.collect)
 
 
 @harmless
@@ -95,7 +88,7 @@ def _watch_keras(keras: Any) -> None:
         tell_after(owner, method, functools.partial(observed.made, kind))
     clear = keras.utils.clear_session
     for place in (keras.utils, keras.backend):
-        place.clear_session = _counting(lambda: observed.called("clear_session"))(clear)
+        place.clear_session = _telling_caller("clear_session", clear)
     adapters = sys.modules["keras.src.trainers.data_adapters.py_dataset_adapter"]
     tell_after(adapters.PyDatasetEnqueuer, "__init__", note_enqueuer)
 
@@ -125,6 +118,17 @@ def _counting(count: Callable[[], None]) -> Callable[[Any], Any]:
         return call
 
     return make
+
+
+def _telling_caller(name: str, original: Any) -> Any:
+    """Returns a function whose calls are counted where the person's own code makes them."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        session.observed.called(name, sys._getframe(1))
+        return original(*args, **kwargs)
+
+    return call
 
 
 @harmless

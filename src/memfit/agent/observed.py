@@ -7,14 +7,15 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from memfit.agent import collector
 from memfit.backends import Compilation
+from memfit.measure.own_doing import is_own_doing
 from memfit.measure.user_code import (
     as_typed,
     find_call,
-    find_caller,
     find_running,
     is_user_file,
     tell_place,
@@ -62,7 +63,7 @@ class Observed:
     @harmless
     def made(self, kind: str, thing: object) -> None:
         """Counts `thing`, and remembers weakly where it was made."""
-        line = find_running(sys._getframe(1), makes=thing)
+        line = _find_line(makes=thing)
         if line is None or len(self._made) > _MOST_SITES:
             return
         site = (kind, *line)
@@ -76,7 +77,7 @@ class Observed:
     @harmless
     def compiled(self, compilation: Compilation) -> None:
         """Counts a compilation, and notes which argument differs from the one before."""
-        line = find_running(sys._getframe(1))
+        line = _find_line()
         if line is None or len(self._compiled) > _MOST_SITES:
             return
         is_own = compilation.file is not None and is_user_file(compilation.file)
@@ -92,16 +93,16 @@ class Observed:
         one.arguments = compilation.arguments
 
     @harmless
-    def called(self, function: str) -> None:
-        """Counts a call of `function` that the person's own code makes itself."""
-        frame = find_caller(sys._getframe())
-        if frame is not None and is_user_file(frame.f_code.co_filename):
-            self._called[(function, frame.f_code.co_filename, frame.f_lineno)] += 1
+    def called(self, function: str, caller: FrameType) -> None:
+        """Counts a call of `function` if `caller`, which makes it, is the person's own code."""
+        file = caller.f_code.co_filename
+        if is_user_file(file) and not is_own_doing():
+            self._called[(function, file, caller.f_lineno)] += 1
 
     @harmless
     def loaded(self, by: str, size_bytes: int, copied_bytes: int) -> None:
         """Notes data that is handed over whole."""
-        line = find_running(sys._getframe(1))
+        line = _find_line()
         if line is not None and size_bytes >= _LEAST_LOADED_BYTES:
             self._loaded[(by, line)] = Loaded(
                 time.monotonic(), by, size_bytes, copied_bytes, *tell_place(*line)
@@ -129,6 +130,11 @@ class Observed:
             yield from _switches(now_t_s)
         while self._loaded:
             yield self._loaded.popitem()[1]
+
+
+def _find_line(*, makes: object | None = None) -> Line | None:
+    """The person's line that runs now; `None` while memfit does something for itself."""
+    return None if is_own_doing() else find_running(sys._getframe(1), makes=makes)
 
 
 def _switches(now_t_s: float) -> Iterator[Called]:
