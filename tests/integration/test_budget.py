@@ -96,25 +96,36 @@ def test_a_fit_that_memfit_cannot_look_into_runs_as_it_is(memfit):
 
 # What was counted is told by the second look, compared with the first.
 ROUNDS = """
-import keras, numpy as np
+import keras, keras_tuner, numpy as np
 import memfit
 from memfit.agent.session import observed
-x = np.zeros((64, 8), "float32")
+
+class Tuned(keras_tuner.HyperModel):
+    def build(self, hp):
+        model = keras.Sequential([keras.layers.Dense(hp.Int("units", 1, 9))])
+        return model
+
+    def fit(self, hp, model, *args, **kwargs):
+        return 0.0
+
+x = np.zeros((8, 8), "float32")
 for _ in range(2):
     with memfit.session():
         model = keras.Sequential([keras.Input((8,))])
-        for units in (4, 4, 4, 1):
+        for units in (4, 4, 1):
             model.add(keras.layers.Dense(units))
         model.compile("sgd", "mse")
-        model.fit(x, x[:, :1], batch_size=64, verbose=0)
+        model.fit(x, x[:, :1], verbose=0)
     models = [keras.Sequential([keras.layers.Dense(1)]) for _ in range(3)]
+    keras_tuner.RandomSearch(Tuned(), max_trials=3, overwrite=True).search(verbose=0)
     told = list(observed.look(0.0))
 for one in told:
-    print(type(one).__name__, getattr(one, "thing", getattr(one, "function", "")), one.statement)
+    by = "a tuner" if getattr(one, "by_tuner", False) else "the script"
+    print(type(one).__name__, getattr(one, "thing", ""), "by", by, "at", one.statement)
 """
 
 
-def test_what_trials_sessions_and_keras_itself_do_is_not_laid_to_the_script(memfit):
+def test_a_script_is_told_of_what_it_makes_itself_and_of_what_a_tuner_has_it_make(memfit):
     script = memfit.script(ROUNDS)
 
     ran = memfit.run(
@@ -125,8 +136,12 @@ def test_what_trials_sessions_and_keras_itself_do_is_not_laid_to_the_script(memf
     )
 
     assert ran.code == 0, ran.stderr
-    assert ran.stdout.splitlines() == [
-        "Made model models = [keras.Sequential([keras.layers.Dense(1)]) for _ in range(3)]"
+    told = [line for line in ran.stdout.splitlines() if " at " in line]
+    assert told == [
+        "Made model by the script at "
+        "models = [keras.Sequential([keras.layers.Dense(1)]) for _ in range(3)]",
+        "Made model by a tuner at "
+        "model = keras.Sequential([keras.layers.Dense(hp.Int('units', 1, 9))])",
     ]
 
 

@@ -17,6 +17,7 @@ from memfit.measure.user_code import (
     as_typed,
     find_call,
     find_running,
+    is_run_by,
     is_user_file,
     tell_place,
     user_files,
@@ -32,6 +33,7 @@ _LEAST_TRACES = 4
 _TOLD_AT_ONCE = frozenset({"tape", "loader", "process"})
 _LEAST_LOADED_BYTES = 16_000_000
 _MOST_SITES = 4096
+_TUNER = "keras_tuner"
 
 Line = tuple[str, int]
 
@@ -54,6 +56,7 @@ class Observed:
 
     def __init__(self) -> None:
         self._made: Counter[tuple[str, str, int]] = Counter()
+        self._by_tuner: set[tuple[str, str, int]] = set()
         self._alive: dict[int, tuple[Any, tuple[str, str, int]]] = {}
         self._compiled: dict[tuple[str, str, Line], _Compiled] = {}
         self._called: Counter[tuple[str, str, int]] = Counter()
@@ -68,6 +71,8 @@ class Observed:
             return
         site = (kind, *line)
         self._made[site] += 1
+        if site not in self._by_tuner and is_run_by(sys._getframe(), _TUNER):
+            self._by_tuner.add(site)
         key = id(thing)
         try:
             self._alive[key] = (weakref.ref(thing, lambda _gone: self._alive.pop(key, None)), site)
@@ -119,7 +124,9 @@ class Observed:
         for site, made in list(self._made.items()):
             since_t_s, before = self._first.setdefault(site, (now_t_s, made))
             if made - before >= _LEAST_MORE or (site[0] in _TOLD_AT_ONCE and alive[site]):
-                yield _made(site, now_t_s, since_t_s, before, made, alive[site])
+                by_tuner = site in self._by_tuner
+                counts = (before, made, alive[site])
+                yield Made(now_t_s, since_t_s, site[0], *counts, *tell_place(*site[1:]), by_tuner)
         for key, one in list(self._compiled.items()):
             since_t_s, before = self._first.setdefault(key, (now_t_s, one.traces))
             if one.traces - before >= _LEAST_TRACES:
@@ -144,13 +151,6 @@ def _switches(now_t_s: float) -> Iterator[Called]:
             found = find_call(file, function)
             if found is not None:
                 yield Called(now_t_s, function, 1, as_typed(file), found.line, found.text)
-
-
-def _made(
-    site: tuple[str, str, int], now_t_s: float, since_t_s: float, before: int, made: int, alive: int
-) -> Made:
-    kind, file, line = site
-    return Made(now_t_s, since_t_s, kind, before, made, alive, *tell_place(file, line))
 
 
 def _retraced(

@@ -125,6 +125,15 @@ def is_called_from(frame: FrameType | None, code: CodeType) -> bool:
     return False
 
 
+def is_run_by(frame: FrameType | None, package: str) -> bool:
+    """Whether `package` has called what `frame` runs, directly or not."""
+    while frame is not None and package in sys.modules:
+        if str(frame.f_globals.get("__name__")).split(".")[0] == package:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _is_init_of(frame: FrameType, thing: object) -> bool:
     code = frame.f_code
     is_init = code.co_name == "__init__" and code.co_argcount > 0
