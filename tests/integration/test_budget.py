@@ -94,6 +94,57 @@ def test_a_fit_that_memfit_cannot_look_into_runs_as_it_is(memfit):
     assert "this fit runs without a budget" in ran.stderr
 
 
+# What was counted is told by the second look, compared with the first.
+ROUNDS = """
+import keras, keras_tuner, numpy as np
+import memfit
+from memfit.agent.session import observed
+
+class Tuned(keras_tuner.HyperModel):
+    def build(self, hp):
+        model = keras.Sequential([keras.layers.Dense(hp.Int("units", 1, 9))])
+        return model
+
+    def fit(self, hp, model, *args, **kwargs):
+        return 0.0
+
+x = np.zeros((8, 8), "float32")
+for _ in range(2):
+    with memfit.session():
+        model = keras.Sequential([keras.Input((8,))])
+        for units in (4, 4, 1):
+            model.add(keras.layers.Dense(units))
+        model.compile("sgd", "mse")
+        model.fit(x, x[:, :1], verbose=0)
+    models = [keras.Sequential([keras.layers.Dense(1)]) for _ in range(3)]
+    keras_tuner.RandomSearch(Tuned(), max_trials=3, overwrite=True).search(verbose=0)
+    told = list(observed.look(0.0))
+for one in told:
+    by = "a tuner" if getattr(one, "by_tuner", False) else "the script"
+    print(type(one).__name__, getattr(one, "thing", ""), "by", by, "at", one.statement)
+"""
+
+
+def test_a_script_is_told_of_what_it_makes_itself_and_of_what_a_tuner_has_it_make(memfit):
+    script = memfit.script(ROUNDS)
+
+    ran = memfit.run(
+        script,
+        options=("--budget", "8GB"),
+        backend="jax",
+        env={"XDG_CACHE_HOME": str(memfit.cwd)},
+    )
+
+    assert ran.code == 0, ran.stderr
+    told = [line for line in ran.stdout.splitlines() if " at " in line]
+    assert told == [
+        "Made model by the script at "
+        "models = [keras.Sequential([keras.layers.Dense(1)]) for _ in range(3)]",
+        "Made model by a tuner at "
+        "model = keras.Sequential([keras.layers.Dense(hp.Int('units', 1, 9))])",
+    ]
+
+
 def test_a_size_that_cannot_be_read_is_an_error_before_the_script_runs(memfit):
     ran = memfit("run", "--budget", "much", memfit.script("print('ran')"))
 

@@ -19,6 +19,7 @@ from memfit.act.snapshot import Snapshot
 from memfit.act.terms import Terms
 from memfit.backends import get_backend
 from memfit.errors import BudgetError, UsageError
+from memfit.measure.own_doing import own_doing
 from memfit.measure.user_code import is_user_file
 from memfit.plan.budget import Room
 from memfit.units import format_size
@@ -136,6 +137,7 @@ def fit_unchanged(
         _is_fitting.reset(token)
 
 
+@own_doing()
 def _prepare(
     original: Callable[..., Any],
     model: Any,

@@ -11,6 +11,7 @@ from memfit.agent import collector, session
 from memfit.agent.buffers import note_enqueuer
 from memfit.backends import BACKEND_NAMES, active_backend_name, get_backend, tell_after
 from memfit.measure.live_objects import things_in
+from memfit.measure.user_code import is_called_from
 from memfit.trouble import harmless
 
 _WITH_CALLBACKS = ("fit", "evaluate", "predict")
@@ -61,14 +62,7 @@ def _hook_python() -> None:
     _hook_maker("multiprocessing.process", "BaseProcess", "start", "process")
     _hook_maker(*_FIGURES)
     collector.watch()
-    collect = gc.collect
-
-    @functools.wraps(collect)
-    def collect_and_count(*args: Any, **kwargs: Any) -> int:
-        session.observed.called("gc.collect")
-        return collect(*args, **kwargs)
-
-    gc.collect = collect_and_count
+    gc.collect = _telling_caller("gc.collect", gc.collect)
 
 
 @harmless
@@ -86,8 +80,8 @@ def _watch_keras(keras: Any) -> None:
     """What the script makes of Keras's classes, and the session that it clears."""
     observed = session.observed
     trainer = _owner(keras.Model, "__init__", "Trainer")  # the one `__init__` all models call
+    tell_after(trainer, "__init__", functools.partial(_note_model, keras.Sequential))
     for owner, method, kind in (
-        (trainer, "__init__", "model"),
         (_owner(keras.Model, "compile"), "compile", "compilation"),
         (_owner(keras.optimizers.Optimizer, "__init__"), "__init__", "optimizer"),
         (_owner(keras.utils.PyDataset, "__init__"), "__init__", "dataset"),
@@ -95,9 +89,16 @@ def _watch_keras(keras: Any) -> None:
         tell_after(owner, method, functools.partial(observed.made, kind))
     clear = keras.utils.clear_session
     for place in (keras.utils, keras.backend):
-        place.clear_session = _counting(lambda: observed.called("clear_session"))(clear)
+        place.clear_session = _telling_caller("clear_session", clear)
     adapters = sys.modules["keras.src.trainers.data_adapters.py_dataset_adapter"]
     tell_after(adapters.PyDatasetEnqueuer, "__init__", note_enqueuer)
+
+
+def _note_model(sequential: Any, model: Any) -> None:
+    """Counts a model, unless a `Sequential` makes it for itself, as it does at each `add`."""
+    build = inspect.unwrap(sequential.build).__code__
+    if isinstance(model, sequential) or not is_called_from(sys._getframe(), build):
+        session.observed.made("model", model)
 
 
 def _replace(public_class: type, name: str, make: Callable[[Any], Any]) -> None:
@@ -125,6 +126,17 @@ def _counting(count: Callable[[], None]) -> Callable[[Any], Any]:
         return call
 
     return make
+
+
+def _telling_caller(name: str, original: Any) -> Any:
+    """Returns a function whose calls are counted where the person's own code makes them."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        session.observed.called(name, sys._getframe(1))
+        return original(*args, **kwargs)
+
+    return call
 
 
 @harmless

@@ -7,15 +7,17 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from memfit.agent import collector
 from memfit.backends import Compilation
+from memfit.measure.own_doing import is_own_doing
 from memfit.measure.user_code import (
     as_typed,
     find_call,
-    find_caller,
     find_running,
+    is_run_by,
     is_user_file,
     tell_place,
     user_files,
@@ -31,6 +33,7 @@ _LEAST_TRACES = 4
 _TOLD_AT_ONCE = frozenset({"tape", "loader", "process"})
 _LEAST_LOADED_BYTES = 16_000_000
 _MOST_SITES = 4096
+_TUNER = "keras_tuner"
 
 Line = tuple[str, int]
 
@@ -53,6 +56,7 @@ class Observed:
 
     def __init__(self) -> None:
         self._made: Counter[tuple[str, str, int]] = Counter()
+        self._by_tuner: set[tuple[str, str, int]] = set()
         self._alive: dict[int, tuple[Any, tuple[str, str, int]]] = {}
         self._compiled: dict[tuple[str, str, Line], _Compiled] = {}
         self._called: Counter[tuple[str, str, int]] = Counter()
@@ -62,11 +66,13 @@ class Observed:
     @harmless
     def made(self, kind: str, thing: object) -> None:
         """Counts `thing`, and remembers weakly where it was made."""
-        line = find_running(sys._getframe(1), makes=thing)
+        line = _find_line(makes=thing)
         if line is None or len(self._made) > _MOST_SITES:
             return
         site = (kind, *line)
         self._made[site] += 1
+        if site not in self._by_tuner and is_run_by(sys._getframe(), _TUNER):
+            self._by_tuner.add(site)
         key = id(thing)
         try:
             self._alive[key] = (weakref.ref(thing, lambda _gone: self._alive.pop(key, None)), site)
@@ -76,7 +82,7 @@ class Observed:
     @harmless
     def compiled(self, compilation: Compilation) -> None:
         """Counts a compilation, and notes which argument differs from the one before."""
-        line = find_running(sys._getframe(1))
+        line = _find_line()
         if line is None or len(self._compiled) > _MOST_SITES:
             return
         is_own = compilation.file is not None and is_user_file(compilation.file)
@@ -92,16 +98,16 @@ class Observed:
         one.arguments = compilation.arguments
 
     @harmless
-    def called(self, function: str) -> None:
-        """Counts a call of `function` that the person's own code makes itself."""
-        frame = find_caller(sys._getframe())
-        if frame is not None and is_user_file(frame.f_code.co_filename):
-            self._called[(function, frame.f_code.co_filename, frame.f_lineno)] += 1
+    def called(self, function: str, caller: FrameType) -> None:
+        """Counts a call of `function` if `caller`, which makes it, is the person's own code."""
+        file = caller.f_code.co_filename
+        if is_user_file(file) and not is_own_doing():
+            self._called[(function, file, caller.f_lineno)] += 1
 
     @harmless
     def loaded(self, by: str, size_bytes: int, copied_bytes: int) -> None:
         """Notes data that is handed over whole."""
-        line = find_running(sys._getframe(1))
+        line = _find_line()
         if line is not None and size_bytes >= _LEAST_LOADED_BYTES:
             self._loaded[(by, line)] = Loaded(
                 time.monotonic(), by, size_bytes, copied_bytes, *tell_place(*line)
@@ -118,7 +124,9 @@ class Observed:
         for site, made in list(self._made.items()):
             since_t_s, before = self._first.setdefault(site, (now_t_s, made))
             if made - before >= _LEAST_MORE or (site[0] in _TOLD_AT_ONCE and alive[site]):
-                yield _made(site, now_t_s, since_t_s, before, made, alive[site])
+                by_tuner = site in self._by_tuner
+                counts = (before, made, alive[site])
+                yield Made(now_t_s, since_t_s, site[0], *counts, *tell_place(*site[1:]), by_tuner)
         for key, one in list(self._compiled.items()):
             since_t_s, before = self._first.setdefault(key, (now_t_s, one.traces))
             if one.traces - before >= _LEAST_TRACES:
@@ -131,6 +139,11 @@ class Observed:
             yield self._loaded.popitem()[1]
 
 
+def _find_line(*, makes: object | None = None) -> Line | None:
+    """The person's line that runs now; `None` while memfit does something for itself."""
+    return None if is_own_doing() else find_running(sys._getframe(1), makes=makes)
+
+
 def _switches(now_t_s: float) -> Iterator[Called]:
     """Where the script turns the collector off. It may have done so before anything was hooked."""
     for function in ("gc.disable", "gc.set_threshold", "gc.freeze"):
@@ -138,13 +151,6 @@ def _switches(now_t_s: float) -> Iterator[Called]:
             found = find_call(file, function)
             if found is not None:
                 yield Called(now_t_s, function, 1, as_typed(file), found.line, found.text)
-
-
-def _made(
-    site: tuple[str, str, int], now_t_s: float, since_t_s: float, before: int, made: int, alive: int
-) -> Made:
-    kind, file, line = site
-    return Made(now_t_s, since_t_s, kind, before, made, alive, *tell_place(file, line))
 
 
 def _retraced(

@@ -78,11 +78,17 @@ def read_process(pid: int) -> ProcessMemory | None:
 
 
 def read_children(pid: int) -> tuple[ChildMemory, ...]:
-    """Returns the memory of every process below `pid`, at any depth."""
+    """Returns the memory of every process below `pid`, at any depth.
+
+    One that has not yet begun the program it was started for may still run in its parent's memory,
+    which is counted once.
+    """
     children = []
-    for child_pid in _list_below(pid):
-        memory = read_process(child_pid)
-        if memory is not None and memory.rss_bytes:
+    for parent_pid, child_pid in _list_below(pid):
+        # Shared memory gives the same figures; it may change meanwhile, so the parent is read on
+        # both sides. A fork's differ: it begins without the pages of libraries.
+        before, memory, after = map(read_process, (parent_pid, child_pid, parent_pid))
+        if memory is not None and memory.rss_bytes and memory not in (before, after):
             children.append(ChildMemory(child_pid, _name_of(child_pid), memory))
     return tuple(children)
 
@@ -134,20 +140,30 @@ def _read_with_psutil(pid: int) -> ProcessMemory | None:
     return ProcessMemory(rss_bytes=memory.rss, peak_rss_bytes=getattr(memory, "peak_wset", None))
 
 
-def _list_below(pid: int) -> list[int]:
-    """The kernel's own lists where it keeps them; psutil has to look at every process there is."""
+def _list_below(pid: int) -> list[tuple[int, int]]:
+    """Pairs of parent and child, from the kernel's own lists where it keeps them.
+
+    psutil has to look at every process there is.
+    """
     if not _KERNEL_LISTS.exists():
-        try:
-            return [child.pid for child in psutil.Process(pid).children(recursive=True)]
-        except psutil.Error:
-            return []
-    below: list[int] = []
+        return _list_with_psutil(pid)
+    pairs: list[tuple[int, int]] = []
     pending = [pid]
     while pending:
-        found = _read_kernel_lists(pending.pop())
-        below += found
+        parent_pid = pending.pop()
+        found = _read_kernel_lists(parent_pid)
+        pairs += [(parent_pid, child_pid) for child_pid in found]
         pending += found
-    return below
+    return pairs
+
+
+def _list_with_psutil(pid: int) -> list[tuple[int, int]]:
+    pairs = []
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # it is gone by now
+                pairs.append((child.ppid(), child.pid))
+    return pairs
 
 
 def _read_kernel_lists(pid: int) -> list[int]:

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import NamedTuple
 
 _AUTOGRAPH = "__autograph_generated_file"
@@ -111,6 +111,24 @@ def is_importing(frame: FrameType | None) -> bool:
     """Whether the person's code that `frame` runs for is waiting for an import."""
     while frame is not None and not is_user_file(frame.f_code.co_filename):
         if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def is_called_from(frame: FrameType | None, code: CodeType) -> bool:
+    """Whether `code`, a library's own, runs between `frame` and the person's code."""
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        if frame.f_code is code:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def is_run_by(frame: FrameType | None, package: str) -> bool:
+    """Whether `package` has called what `frame` runs, directly or not."""
+    while frame is not None and package in sys.modules:
+        if str(frame.f_globals.get("__name__")).split(".")[0] == package:
             return True
         frame = frame.f_back
     return False

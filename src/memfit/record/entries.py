@@ -267,6 +267,7 @@ class Made:
         file: The person's file.
         line: The line in it.
         statement: Its source.
+        by_tuner: Whether KerasTuner had them made: there is no loop in the person's code then.
     """
 
     t_s: float
@@ -278,6 +279,7 @@ class Made:
     file: str
     line: int
     statement: str | None = None
+    by_tuner: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 import ast
 import gc
+import sys
 
 from memfit.agent.observed import Observed
 from memfit.backends import Compilation
+from memfit.measure.own_doing import own_doing
 from memfit.record.entries import Called, Loaded, Made, Retraced
 
 
@@ -119,17 +121,29 @@ def test_a_function_of_a_library_has_no_name_of_its_own():
 def test_calls_count_where_the_persons_own_code_makes_them():
     observed = Observed()
     for _ in range(4):
-        observed.called("gc.collect")
+        observed.called("gc.collect", sys._getframe())
 
     (one,) = of(Called, observed)
 
     assert (one.function, one.calls) == ("gc.collect", 4)
-    assert one.statement == "observed.called('gc.collect')"
+    assert one.statement == "observed.called('gc.collect', sys._getframe())"
+
+
+def test_what_memfit_does_for_itself_is_not_laid_to_the_line_that_waits_for_it():
+    observed = Observed()
+    with own_doing():
+        for _ in range(2):
+            traced(observed, [str(number) for number in range(8)])
+            for number in range(8):
+                observed.made("dataset", (number,))
+            observed.called("gc.collect", sys._getframe())
+            observed.loaded("fit", 50_000_000, 50_000_000)
+
+    assert list(observed.look(10.0)) == []
 
 
 def test_a_collector_that_is_off_is_told_with_the_line_that_turned_it_off(tmp_path, monkeypatch):
     import importlib.util
-    import sys
 
     script = tmp_path / "quick.py"
     script.write_text("import gc\ngc.disable()\n")

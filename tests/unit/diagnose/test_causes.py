@@ -68,6 +68,18 @@ def test_train_graphs_in_the_gradient_registry_are_models_that_pile_up():
     assert "keras#20552" in finding.notes[0]
 
 
+@pytest.mark.parametrize("alive", [None, (10, 20, 30, 40)], ids=["registry", "alive"])
+def test_models_that_a_tuner_has_made_are_let_go_around_its_trials(alive):
+    rising = {} if alive else {"gradient_registry": (600, 620, 640, 660)}
+    by_tuner = [dataclasses.replace(one, by_tuner=True) for one in made("model", alive)]
+
+    (finding,) = diagnosed(*looks(**rising), *by_tuner).findings
+
+    assert finding.code == "accumulating-models"
+    assert "override run_trial" in finding.fix
+    assert "the loop" not in finding.fix
+
+
 def test_a_registry_that_stands_still_accuses_no_model():
     evidence = [*looks(gradient_registry=(600, 600, 600, 600)), *made("model")]
 

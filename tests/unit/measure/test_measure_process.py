@@ -34,6 +34,23 @@ HOLD_IN_GRANDCHILD = f"""
 import subprocess, sys
 subprocess.run([sys.executable, "-c", {HOLD!r}, sys.argv[1]])
 """
+# `sleep` in the memory of this process, as between vfork and exec; then a fork, which has its own.
+SHARE_AND_FORK = """
+import ctypes, os, signal, sys
+CLONE_VM = 0x100
+libc = ctypes.CDLL(None)
+stack = ctypes.create_string_buffer(1 << 16)
+top = ctypes.c_void_p((ctypes.addressof(stack) + len(stack)) & ~15)
+sharing = libc.clone(libc.sleep, top, CLONE_VM | signal.SIGCHLD, ctypes.c_void_p(600))
+assert sharing > 0
+forked = os.fork()
+if not forked:
+    signal.pause()
+print(flush=True)
+sys.stdin.read()
+os.kill(sharing, signal.SIGKILL)
+os.kill(forked, signal.SIGKILL)
+"""
 # Of a real process under Linux 6.1, shortened.
 STATUS = b"""Name:\tpython
 Umask:\t0022
@@ -122,6 +139,15 @@ def test_grandchildren_are_read_too(start):
     below = read_children(child.pid)
 
     assert [one.memory.anonymous_bytes > 64 * MB for one in below] == [True]
+
+
+def test_a_child_in_the_memory_of_its_parent_is_not_counted_again_and_a_fork_is(start):
+    child = start(SHARE_AND_FORK)
+
+    (forked,) = read_children(child.pid)
+
+    assert len(psutil.Process(child.pid).children()) == 2
+    assert forked.memory.rss_bytes < read_process(child.pid).rss_bytes
 
 
 def test_a_child_is_read_with_its_name():

@@ -11,6 +11,11 @@ _ISOLATE = (
     "Put the body of the loop into with memfit.session(): it lets go of each model and of what "
     "TensorFlow keeps of it. Or run each round in a process of its own: memfit.isolated(function)."
 )
+# There is no loop in the person's code, and what is in `build(hp)` is over before the training.
+_ISOLATE_TRIAL = (
+    "With KerasTuner, put with memfit.session(): around the trial, not into the function that "
+    "builds the model: subclass the tuner and override run_trial, as docs/search.md shows."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ def _registry_finding(code: str, rise: Rise, made: Made, what: str) -> Finding:
             "holds a graph. Neither clear_session() nor gc.collect() frees them."
         ),
         confidence="certain",
-        fix=_ISOLATE
+        fix=_isolate(made)
         if code == "accumulating-models"
         else "Make the function once, before the loop, and give it what changes as a tensor.",
         evidence={
@@ -128,6 +133,10 @@ def _registry_finding(code: str, rise: Rise, made: Made, what: str) -> Finding:
             "Known upstream: keras#20552, tensorflow#97697. It is mended in TensorFlow after 2.21.",
         ),
     )
+
+
+def _isolate(made: Made) -> str:
+    return _ISOLATE_TRIAL if made.by_tuner else _ISOLATE
 
 
 def find_pinned_data(case: Case) -> list[Finding]:
@@ -182,7 +191,7 @@ def _finding(kind: _Kind, made: Made, *, is_problem: bool) -> Finding:
             f"alive: {kind.keeper}.{so_far}"
         ),
         confidence="likely",
-        fix=kind.fix,
+        fix=_isolate(made) if made.thing == "model" else kind.fix,
         evidence={"made": made.made, "alive": made.alive, "thing": made.thing},
         file=made.file,
         line=made.line,
