@@ -63,7 +63,9 @@ _FAMILIES = {
     "model": _Family(
         "accumulating-models",
         "models",
-        "Keep the scores and let the model go; save it to disk if you need it again.",
+        "Keep the scores and let the model go; save it to disk if you need it again. Train each "
+        "inside with memfit.session(): TensorFlow keeps the graphs of a model that nothing else "
+        "holds.",
     ),
     "history": _Family(
         "accumulating-models",
