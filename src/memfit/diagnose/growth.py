@@ -18,7 +18,7 @@ from memfit.diagnose.windows import (
 
 # What malloc keeps is called growth only when it is much and does not end.
 # Over this many windows it must rise by this share.
-_RETAINED = ((20, 0.05), (10, 0.2))
+_RETAINED = ((20, 0.15), (10, 0.2))
 # What is in use jumps more than what is held; a part of the rise is proof enough.
 _USED_SHARE = 0.15
 _LEAST_USED_BYTES = 3_000_000
@@ -86,9 +86,9 @@ def judge_growth(
     judgement = _judge(points, phases)
     if judgement.growth is not None or trial_t_s is None or not points:
         return judgement
-    bridged = _judge(_bridge(points, trial_t_s), phases)
-    if bridged.growth is not None:
-        return bridged
+    bridged = _bridge(points, trial_t_s)
+    if bridged and (over_it := _judge(bridged, phases)).growth is not None:
+        return over_it
     before = [point for point in points if point.t_s <= trial_t_s]
     earlier = _judge(before, phases)
     if earlier.growth is None:
@@ -99,7 +99,10 @@ def judge_growth(
 
 
 def _bridge(points: Sequence[Point], trial_t_s: float) -> list[Point]:
-    """Points as they might have been without the trial: at its level until memory is above that."""
+    """Points as they might have been without the trial: at its level until memory is above that.
+
+    Nothing if it never is: then the trial tells more than the time after it.
+    """
     before = [point for point in points if point.t_s <= trial_t_s]
     if not before:
         return list(points)
@@ -109,7 +112,7 @@ def _bridge(points: Sequence[Point], trial_t_s: float) -> list[Point]:
         is_back = is_back or point.held_bytes > level_bytes
         lifted = replace(point, held_bytes=level_bytes, used_bytes=None)
         bridged.append(point if is_back else lifted)
-    return bridged
+    return bridged if is_back else []
 
 
 def _goes_on(before: Sequence[Point], after: Sequence[Point], growth: Growth) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 MIN_WINDOWS = 5
 # A clean `fit` creeps by up to some MB before malloc settles (shared facts: 1-2 MB an epoch).
 _LEAST_RISE_BYTES = 4_000_000
-_LEAST_RISE_SHARE = 0.01
+_LEAST_RISE_SHARE = 0.02
 # A creep that settles slows down all the time; a leak does not.
 _LEAST_SHARE_OF_EARLIER_RATE = 0.6
 # But a rise of this share is no creep, and a busy machine slows a leak down, too.
@@ -63,7 +63,7 @@ def find_trend(levels: Sequence[float], least_rise: float | None = None) -> Tren
 
     Args:
         levels: Levels of equal windows, in order.
-        least_rise: How much the levels must rise in all. Defaults to 4 MB or 1% of the level,
+        least_rise: How much the levels must rise in all. Defaults to 4 MB or 2% of the level,
             whichever is more.
     """
     staying = what_stays(levels)

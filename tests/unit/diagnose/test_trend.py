@@ -185,7 +185,7 @@ def test_falling_memory_is_never_a_trend(levels):
 def test_every_even_leak_above_the_threshold_is_found(rate, count, base):
     levels = [base + rate * number for number in range(count)]
     rise = levels[-1] - levels[0]
-    if rise < max(4 * MB, 0.01 * base) * 1.01:
+    if rise < max(4 * MB, 0.02 * base) * 1.01:
         return
 
     trend = find_trend(levels)
