@@ -14,7 +14,7 @@ MOST_FIT_MEMORY = 0.05
 LEAST_TIMES_SECOND = 3.0
 
 # Below 4% of what Keras takes for the arrays.
-FIT_BUDGET_BYTES = {"tensorflow": 96_000_000, "jax": 24_000_000, "torch": 32_000_000}
+FIT_BUDGET_BYTES = {"tensorflow": 96_000_000, "jax": 20_000_000, "torch": 32_000_000}
 PICTURE_CASES = {
     "memfit": "memfit",
     "keras": "image_dataset_from_directory",

@@ -4,6 +4,7 @@ import io
 import itertools
 import os
 import struct
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -17,6 +18,8 @@ from memfit.errors import DataError, UsageError
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 # Decoding leaves Python's lock; more threads than cores hide the reads.
 _THREADS = 2 * (os.cpu_count() or 1)
+# Of what is quicker than this, most is Python code, and threads only wait for one another.
+_QUICK_S = 0.0004
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -94,22 +97,35 @@ class Pictures:
 def map_in_threads(
     function: Callable[[Given], Made], chunks: Iterable[list[Given]]
 ) -> Iterator[list[Made]]:
-    """Gives what a function makes of each chunk; while one is used, the next is made."""
+    """Gives what a function makes of each chunk; while one is used, the next is made.
+
+    The first are made by one thread, which tells whether more would help.
+    """
+    num_threads = 1
 
     def make(some: list[Given]) -> list[Made]:
-        return [function(one) for one in some]
+        nonlocal num_threads
+        begun_s = time.perf_counter()
+        made = [function(one) for one in some]
+        if time.perf_counter() - begun_s > _QUICK_S * len(some):
+            num_threads = _THREADS
+        return made
 
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="memfit-decode") as pool:
+    with _make_pool(1) as single, _make_pool(_THREADS) as many:
         waiting: Iterator[list[Made]] | None = None
         for chunk in chunks:
             # A part for each thread: to hand over every single one takes as long as to decode it.
-            parts = in_chunks(chunk, -(-len(chunk) // _THREADS))
-            begun = pool.map(make, parts)
+            parts = in_chunks(chunk, -(-len(chunk) // num_threads))
+            begun = (single if num_threads == 1 else many).map(make, parts)
             if waiting is not None:
                 yield list(itertools.chain.from_iterable(waiting))
             waiting = begun
         if waiting is not None:
             yield list(itertools.chain.from_iterable(waiting))
+
+
+def _make_pool(num_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(num_threads, thread_name_prefix="memfit-decode")
 
 
 def in_chunks(values: Iterable[Given], number: int) -> Iterator[list[Given]]:
