@@ -83,6 +83,8 @@ _KINDS = {
     ),
 }
 _LEAST_MORE = 3
+# Functions that Keras makes for itself in a script with fit, validation, evaluate and predict.
+_OF_KERAS = 4
 # These run out even where they take little memory.
 _RESOURCES = ("writer", "figure", "thread", "iterator")
 # Things that come and go have a few alive at any time.
@@ -100,7 +102,7 @@ def find_registry(case: Case) -> list[Finding]:
         rounds = made.made - made.made_before
         return [_registry_finding("accumulating-models", rise, made, f"{rounds} models")]
     functions = case.made("function")
-    if functions:
+    if functions and rise.more > _OF_KERAS:
         first = functions[0]
         what = f"{first.made - first.made_before} functions"
         return [_registry_finding("accumulating-functions", rise, first, what)]
