@@ -63,7 +63,6 @@ class _Chooser:
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
         self._last_trials: tuple[Trial, ...] = ()
-        self._has_tried = False
         self._why_whole = _find_why_whole(prober, terms)
         self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(prober.model))
 
@@ -77,7 +76,6 @@ class _Chooser:
             ways.insert(0, lambda: self._try_remembered(remembered_size))
         for way in ways:
             plan = way()
-            self._has_tried = True
             if plan is not None:
                 return replace(plan, refused=self._refused(plan))
         raise self._explain()
@@ -128,7 +126,7 @@ class _Chooser:
     @property
     def _limit_bytes(self) -> int:
         """What a trial may need. What the first round took is kept by the process, and counts."""
-        return self._room.hard_bytes if self._has_tried else self._room.step_bytes
+        return self._room.hard_bytes if self._trials else self._room.step_bytes
 
     def _try_remembered(self, size: int) -> Plan | None:
         """The size that an earlier training of this model found, if it still holds."""
@@ -182,7 +180,7 @@ class _Chooser:
     def _find_verified(self, measured: Measured, pieces: Pieces) -> Plan | None:
         """The plan if the last trial was a whole batch, and as large as there is room for."""
         last = measured.trials[-1]
-        if last.size not in measured.seconds or not self._is_safe(last):
+        if last.size not in measured.seconds or not self._holds(last):
             return None
         pieces.resize(last.size)
         return self._plan(last.size, last, measured.seconds[last.size])
@@ -199,10 +197,10 @@ class _Chooser:
             trial, step_s = self._prober.try_step(size)
             if self._holds(trial):
                 plan = self._plan(size, trial, step_s)
-            if self._is_safe(trial) or size == 1:
+            if self._holds(trial) or size == 1:
                 break
             room = self._room
-            share = (room.safe_bytes - room.idle_bytes) / (trial.peak_bytes - room.idle_bytes)
+            share = (room.hard_bytes - room.idle_bytes) / (trial.peak_bytes - room.idle_bytes)
             size = max(1, int(size * (share if 0 < share < 1 else 0.5) * _SHRINK))
         return plan
 
@@ -217,13 +215,10 @@ class _Chooser:
 
     def _verify(self, size: int | None) -> Plan | None:
         trial, step_s = self._prober.try_step(size or self._batch_size)
-        return self._plan(size, trial, step_s) if self._is_safe(trial) else None
+        return self._plan(size, trial, step_s) if self._holds(trial) else None
 
     def _holds(self, trial: Trial) -> bool:
         return not trial.failed and trial.peak_bytes <= self._room.hard_bytes
-
-    def _is_safe(self, trial: Trial) -> bool:
-        return not trial.failed and trial.peak_bytes <= self._room.safe_bytes
 
     def _plan(self, size: int | None, trial: Trial, step_s: float) -> Plan:
         whole = estimate_peak(self._trials, self._batch_size) if size is not None else None
