@@ -9,7 +9,7 @@ from memfit.act.change import Change
 from memfit.act.coupled import explain_coupling
 from memfit.act.pieces import check_model, has_fixed_batch, install, make_pieces
 from memfit.act.precision import reduce_precision
-from memfit.act.probing import Measured, Prober
+from memfit.act.probing import Measured, Prober, release
 from memfit.act.recompute import recompute
 from memfit.act.remembered import Memory
 from memfit.act.terms import Terms
@@ -63,6 +63,7 @@ class _Chooser:
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
         self._last_trials: tuple[Trial, ...] = ()
+        self._tried_whole: list[Trial] = []
         self._why_whole = _find_why_whole(prober, terms)
         self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(prober.model))
 
@@ -186,35 +187,47 @@ class _Chooser:
         return self._plan(last.size, last, measured.seconds[last.size])
 
     def _verify_pieces(self, pieces: Pieces, size: int) -> Plan | None:
-        """The whole batch in pieces of this size, or somewhat smaller ones.
-
-        A pool shows for all that follow what one trial took; then smaller pieces within the budget
-        are as safe as it gets.
-        """
-        plan = None
+        """The whole batch in pieces of this size, or somewhat smaller ones."""
+        room = self._room
         for _ in range(_MOST_VERIFIED):
             pieces.resize(size)
-            trial, step_s = self._prober.try_step(size)
+            trial, step_s = self._try_batch(size)
             if self._holds(trial):
-                plan = self._plan(size, trial, step_s)
-            if self._holds(trial) or size == 1:
-                break
-            room = self._room
+                return self._plan(size, trial, step_s)
+            if size == 1 or self._is_hidden(trial):
+                return None
             share = (room.hard_bytes - room.idle_bytes) / (trial.peak_bytes - room.idle_bytes)
             size = max(1, int(size * (share if 0 < share < 1 else 0.5) * _SHRINK))
-        return plan
+        return None
 
     def _find_held(self, measured: Measured, pieces: Pieces) -> Plan | None:
         """The largest size that held, where a larger one hides the peaks of all that follow."""
         best = best_trial(measured.trials[1:], self._room.hard_bytes)
-        if self._prober.gauge.can_reset or best is None:
+        if best is None or not self._is_hidden(best):
             return None
         pieces.resize(best.size)
         trial, step_s = self._prober.try_step(best.size)
-        return None if trial.failed else self._plan(best.size, best, step_s)
+        if trial.failed:
+            return None
+        kept_bytes = trial.peak_bytes if self._prober.gauge.can_reset else None
+        return replace(self._plan(best.size, best, step_s), kept_bytes=kept_bytes)
+
+    def _is_hidden(self, trial: Trial) -> bool:
+        """Whether what the process keeps is more than this trial may take."""
+        gauge = self._prober.gauge
+        if not gauge.can_reset:
+            return True
+        release()
+        return gauge.read() > min(trial.peak_bytes, self._room.hard_bytes)
+
+    def _try_batch(self, size: int) -> tuple[Trial, float]:
+        """The whole batch in pieces of this size."""
+        trial, step_s = self._prober.try_step(size)
+        self._tried_whole.append(trial)
+        return trial, step_s
 
     def _verify(self, size: int | None) -> Plan | None:
-        trial, step_s = self._prober.try_step(size or self._batch_size)
+        trial, step_s = self._try_batch(size or self._batch_size)
         return self._plan(size, trial, step_s) if self._holds(trial) else None
 
     def _holds(self, trial: Trial) -> bool:
@@ -237,7 +250,8 @@ class _Chooser:
         )
 
     def _least_peak(self) -> int | None:
-        peaks = [one.peak_bytes for one in self._trials if one.size]
+        tried = self._tried_whole or self._trials
+        peaks = [one.peak_bytes for one in tried if one.size]
         return min(peaks, default=None)
 
     def _refused(self, plan: Plan) -> tuple[str, ...]:

@@ -8,9 +8,6 @@ from memfit.units import format_size
 # Threads, buffers and fragments come and go while a training runs.
 _SPARE_SHARE = 0.07
 _LEAST_SPARE_BYTES = 8_000_000
-# The same training takes somewhat more or less from one run to the next.
-_MOVED_SHARE = 0.02
-_LEAST_MOVED_BYTES = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +43,6 @@ class Room:
         return self.budget_bytes - self.data_bytes - self.queued_bytes
 
     @property
-    def safe_bytes(self) -> int:
-        """What a whole batch should have taken, so that another like it stays within the budget."""
-        return self.hard_bytes - max(_LEAST_MOVED_BYTES, int(_MOVED_SHARE * self._headroom_bytes))
-
-    @property
     def _headroom_bytes(self) -> int:
         return max(self.budget_bytes - self.idle_bytes, 0)
 
@@ -74,6 +66,7 @@ class Plan:
         place: The device that the budget is about; nothing for the memory of processes.
         faster: A smaller size that was faster in trials, and how many times.
         whole_bytes: About what whole batches would need, where they do not fit.
+        kept_bytes: What the process keeps of a trial that passed the budget, if one did.
         levers: What else was done, in words.
         refused: What was not done and why, in words.
     """
@@ -86,6 +79,7 @@ class Plan:
     place: str = ""
     faster: tuple[int, float] | None = None
     whole_bytes: int | None = None
+    kept_bytes: int | None = None
     levers: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 
@@ -101,6 +95,11 @@ class Plan:
         peak = f"peak {format_size(self.peak_bytes)} of {format_size(self.budget_bytes)}"
         place = f" on {self.place}" if self.place else ""
         lines.append(f"measured: {peak}{place}, {self.step_s:.3g} s a batch")
+        if self.kept_bytes is not None:
+            lines.append(
+                f"a larger trial took more than the budget, and the framework keeps "
+                f"{format_size(self.kept_bytes)}; another start tries this size first"
+            )
         if self.faster is not None:
             size, ratio = self.faster
             lines.append(f"pieces of {size} were {ratio:.1f}x faster in trials (see memfit.split)")

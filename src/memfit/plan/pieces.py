@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 # The memory of so few samples is mostly that of the weights; it is a safe beginning.
 _FIRST_SHARE = 1 / 32
-# A line through small pieces says little about pieces many times larger, and a count even less.
-_MOST_TIMES_LARGER = 4
-_MOST_TIMES_BY_COUNT = 2
+# Small pieces fit into what a pool has taken already, so a line through them is too flat for much
+# larger ones; and a pool that has taken too much keeps it.
+_MOST_TIMES_LARGER = 2
 # Trying again for less than this gains nothing that a person would notice.
 _LEAST_GAIN = 0.05
-_MOST_TRIALS = 8
+_MOST_TRIALS = 9
 # What malloc wastes grows with the size, so the line bends up.
 _STEEPER = 1.15
 # A first guess this close to what was tried may be wrong by more than that.
@@ -175,13 +175,10 @@ def _extrapolate(trials: Sequence[Trial], best: Trial, limit: _Limit) -> int:
         slope = min(slope, _TIMES_COUNTED * counted_bytes)
         little = _least_gain(best)
         least = little if little * counted_bytes * _STEEPER <= left_bytes else 0
-    # Small pieces may fit into what the framework has taken already, so a line may be too flat.
-    is_too_flat = slope < counted_bytes
     slope = max(slope, counted_bytes)
     if slope <= 0:
         return best.size * _MOST_TIMES_LARGER
-    size = best.size + max(least, int(left_bytes / (slope * _STEEPER)))
-    return min(size, best.size * _MOST_TIMES_BY_COUNT) if is_too_flat else size
+    return best.size + max(least, int(left_bytes / (slope * _STEEPER)))
 
 
 def _least_gain(best: Trial) -> int:

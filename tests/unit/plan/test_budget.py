@@ -11,14 +11,7 @@ def test_room_is_left_for_queues_copies_and_what_comes_and_goes():
     )
 
     assert room.step_bytes == (1000 - 50 - 30 - 35) * MB
-    assert room.step_bytes < room.safe_bytes < room.hard_bytes == (1000 - 50 - 30) * MB
-
-
-def test_a_batch_is_safe_only_if_another_one_may_take_somewhat_more():
-    small, large = (Room(budget_bytes=size * MB, idle_bytes=500 * MB) for size in (510, 2500))
-
-    assert small.hard_bytes - small.safe_bytes == 3 * MB
-    assert large.hard_bytes - large.safe_bytes == 40 * MB
+    assert room.hard_bytes == (1000 - 50 - 30) * MB
 
 
 def test_the_smallest_budget_would_be_enough_for_its_step():

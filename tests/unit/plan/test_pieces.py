@@ -82,9 +82,15 @@ def test_a_step_that_failed_is_followed_by_a_quarter_of_its_size():
 
 
 def test_a_step_that_failed_within_the_budget_is_followed_by_half_the_way_to_it():
-    trials = [Trial(0, 0), Trial(8, 80), Trial(8, 80), Trial(32, 320), Trial(100, 400, failed=True)]
+    trials = [Trial(0, 0), Trial(8, 80), Trial(8, 80), Trial(64, 640), Trial(100, 700, failed=True)]
 
-    assert next_size(trials, 256, 1000) == 66
+    assert next_size(trials, 256, 1000) == 82
+
+
+def test_what_fits_into_memory_that_a_pool_has_taken_says_little_of_larger_pieces():
+    flat = [Trial(0, 800), Trial(512, 1048), Trial(512, 1048), Trial(2048, 1050)]
+
+    assert next_size(flat, 16384, 1350) == 4096
 
 
 def test_one_sample_that_does_not_fit_ends_the_search():
