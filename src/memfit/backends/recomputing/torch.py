@@ -1,5 +1,10 @@
-"""PyTorch: `torch.utils.checkpoint`."""
+"""PyTorch: `torch.utils.checkpoint`.
 
+Keras's `tree` leaves cycles on torch that hold what layers have made. They are collected after each
+run of a block; else blocks that were recomputed would stay until the step is over.
+"""
+
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +27,7 @@ def run_recomputed(
 
     def run(*inputs: Any) -> tuple[list[Any], dict[int, Any]]:
         result = block(None, held, inputs)
+        gc.collect(1)
         return result.outputs, dict(result.updates)
 
     # Stopping early is an error raised through Keras, which rewrites errors and keeps their frames.
