@@ -105,10 +105,20 @@ class _Chooser:
                 or self._find_held(measured, pieces)
             )
             if plan is not None:
+                self._hold_to(plan, pieces)
                 self._changes.callback(change.undo)
                 return plan
         change.undo()
         return None
+
+    def _hold_to(self, plan: Plan, pieces: Pieces) -> None:
+        """Has malloc give back what lies free between pieces, once much is taken.
+
+        A heap in which freed and living tensors lie mixed may grow by a tenth.
+        """
+        trim_above = self._prober.gauge.trim_above
+        most_bytes = min(plan.peak_bytes, self._room.safe_bytes)
+        pieces.after_each = lambda: trim_above(most_bytes)
 
     def _try_whole(self) -> Plan | None:
         """Whole batches: tried with growing ones, as the last step is the largest."""
@@ -135,11 +145,12 @@ class _Chooser:
             return self._verify(None)
         if self._why_whole is not None:
             return None
-        _, change = self._install(size)
+        pieces, change = self._install(size)
         plan = self._verify(size)
         if plan is None:
             change.undo()
         else:
+            self._hold_to(plan, pieces)
             self._changes.callback(change.undo)
         return plan
 
@@ -181,7 +192,7 @@ class _Chooser:
     def _find_verified(self, measured: Measured, pieces: Pieces) -> Plan | None:
         """The plan if the last trial was a whole batch, and as large as there is room for."""
         last = measured.trials[-1]
-        if last.size not in measured.seconds or not self._holds(last):
+        if last.size not in measured.seconds or not self._holds(last, self._room.safe_bytes):
             return None
         pieces.resize(last.size)
         return self._plan(last.size, last, measured.seconds[last.size])
@@ -192,33 +203,39 @@ class _Chooser:
         for _ in range(_MOST_VERIFIED):
             pieces.resize(size)
             trial, step_s = self._try_batch(size)
-            if self._holds(trial):
+            if self._holds(trial, room.safe_bytes):
                 return self._plan(size, trial, step_s)
-            if size == 1 or self._is_hidden(trial):
+            if size == 1 or self._is_hidden():
                 return None
-            share = (room.hard_bytes - room.idle_bytes) / (trial.peak_bytes - room.idle_bytes)
+            share = (room.safe_bytes - room.idle_bytes) / (trial.peak_bytes - room.idle_bytes)
             size = max(1, int(size * (share if 0 < share < 1 else 0.5) * _SHRINK))
         return None
 
     def _find_held(self, measured: Measured, pieces: Pieces) -> Plan | None:
-        """The largest size that held, where a larger one hides the peaks of all that follow."""
-        best = best_trial(measured.trials[1:], self._room.hard_bytes)
-        if best is None or not self._is_hidden(best):
+        """The largest size that held, where none is seen to leave some room as well."""
+        trials = measured.trials[1:]
+        if not self._is_hidden():  # some pieces do not tell what the whole batch needs
+            trials = tuple(one for one in trials if one.size in measured.seconds)
+        best = best_trial([*trials, *self._tried_whole], self._room.hard_bytes)
+        if best is None:
             return None
         pieces.resize(best.size)
         trial, step_s = self._prober.try_step(best.size)
         if trial.failed:
             return None
-        kept_bytes = trial.peak_bytes if self._prober.gauge.can_reset else None
-        return replace(self._plan(best.size, best, step_s), kept_bytes=kept_bytes)
+        is_passed = self._prober.gauge.can_reset and trial.peak_bytes > self._room.budget_bytes
+        return replace(
+            self._plan(best.size, best, step_s),
+            kept_bytes=trial.peak_bytes if is_passed else None,
+        )
 
-    def _is_hidden(self, trial: Trial) -> bool:
-        """Whether what the process keeps is more than this trial may take."""
+    def _is_hidden(self) -> bool:
+        """Whether the process keeps so much that what is tried now cannot show that it fits."""
         gauge = self._prober.gauge
         if not gauge.can_reset:
             return True
         release()
-        return gauge.read() > min(trial.peak_bytes, self._room.hard_bytes)
+        return gauge.read() > self._room.safe_bytes
 
     def _try_batch(self, size: int) -> tuple[Trial, float]:
         """The whole batch in pieces of this size."""
@@ -230,8 +247,9 @@ class _Chooser:
         trial, step_s = self._try_batch(size or self._batch_size)
         return self._plan(size, trial, step_s) if self._holds(trial) else None
 
-    def _holds(self, trial: Trial) -> bool:
-        return not trial.failed and trial.peak_bytes <= self._room.hard_bytes
+    def _holds(self, trial: Trial, limit_bytes: int | None = None) -> bool:
+        most_bytes = self._room.hard_bytes if limit_bytes is None else limit_bytes
+        return not trial.failed and trial.peak_bytes <= most_bytes
 
     def _plan(self, size: int | None, trial: Trial, step_s: float) -> Plan:
         whole = estimate_peak(self._trials, self._batch_size) if size is not None else None

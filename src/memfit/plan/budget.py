@@ -43,6 +43,11 @@ class Room:
         return self.budget_bytes - self.data_bytes - self.queued_bytes
 
     @property
+    def safe_bytes(self) -> int:
+        """What it should have taken at most: the same batch takes somewhat more another time."""
+        return (self.step_bytes + self.hard_bytes) // 2
+
+    @property
     def _headroom_bytes(self) -> int:
         return max(self.budget_bytes - self.idle_bytes, 0)
 

@@ -11,7 +11,7 @@ def test_room_is_left_for_queues_copies_and_what_comes_and_goes():
     )
 
     assert room.step_bytes == (1000 - 50 - 30 - 35) * MB
-    assert room.hard_bytes == (1000 - 50 - 30) * MB
+    assert room.step_bytes < room.safe_bytes < room.hard_bytes == (1000 - 50 - 30) * MB
 
 
 def test_the_smallest_budget_would_be_enough_for_its_step():

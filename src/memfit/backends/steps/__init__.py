@@ -19,11 +19,13 @@ class Pieces:
         averaged: Variables, such as a BatchNormalization's moving statistics, that are to move
             once a batch, by the mean of what the pieces would have done.
         collects: Whether predictions are gathered and metrics see the whole batch at once.
+        after_each: Called after each piece, where Python runs between them: on torch.
     """
 
     size: int
     averaged: Sequence[Any] = ()
     collects: bool = False
+    after_each: Callable[[], None] | None = None
     _listeners: list[Callable[[int], None]] = field(default_factory=list)
 
     def resize(self, size: int) -> None:

@@ -78,6 +78,9 @@ class Loop:
             else:
                 x, y, sample_weight = unpack(piece)
                 logs = model.compute_metrics(x, y, _detached(y_pred), sample_weight=sample_weight)
+            del loss, y_pred
+            if self._pieces.after_each is not None:
+                self._pieces.after_each()
         averages.assign()
         if self._pieces.collects:
             x, y, sample_weight = unpack(data)
