@@ -156,15 +156,14 @@ class _Chooser:
 
     def _try_recomputing(self) -> Plan | None:
         """Recomputes as little as may make it fit, then as much as there is."""
-        whole_bytes = estimate_peak(self._trials, self._batch_size)
-        if whole_bytes is None:
-            return None
         if self._why_whole is None:
             return self._try_with(None, batch_size=1)
-        needed_bytes = max(whole_bytes - self._limit_bytes, 1)
-        return self._try_with(_AMPLE * needed_bytes, self._batch_size) or self._try_with(
-            None, self._batch_size
-        )
+        whole_bytes = estimate_peak(self._trials, self._batch_size)
+        plan = None
+        if whole_bytes is not None:
+            needed_bytes = max(whole_bytes - self._limit_bytes, 1)
+            plan = self._try_with(_AMPLE * needed_bytes, self._batch_size)
+        return plan or self._try_with(None, self._batch_size)
 
     def _try_with(self, bytes_to_save: int | None, batch_size: int) -> Plan | None:
         """The same with some blocks recomputed."""

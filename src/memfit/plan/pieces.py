@@ -16,6 +16,8 @@ _MOST_TRIALS = 9
 _STEEPER = 1.15
 # A first guess this close to what was tried may be wrong by more than that.
 _CLOSE = 1.5
+# Between sizes nearer to each other than this, what a step takes by chance is most.
+_TELLING = 2
 # Of two sizes timed for two steps each, one is called faster from here on.
 _FASTER = 1.2
 # A step takes at most so many times what its layers are counted to keep.
@@ -149,15 +151,18 @@ def find_faster(trials: Sequence[Trial], size: int, sample_s: float) -> tuple[in
 
 
 def estimate_peak(trials: Sequence[Trial], size: int) -> int | None:
-    """Returns about what pieces of `size` would need, by the line through the trials.
+    """Returns about what pieces of `size` would need, by the line from the least to the largest.
 
-    `None` if that tells nothing: too few trials, or memory that an earlier one left.
+    `None` if that tells nothing: sizes too near each other, or memory that an earlier one left.
     """
-    slope = _bytes_per_sample(trials)
-    done = [one for one in trials if not one.failed]
-    if slope is None or slope <= 0:
+    done = [one for one in trials if one.size and not one.failed]
+    if not done:
         return None
+    least = min(reversed(done), key=lambda one: one.size)
     largest = max(done, key=lambda one: one.size)
+    if largest.size < _TELLING * least.size or largest.peak_bytes <= least.peak_bytes:
+        return None
+    slope = (largest.peak_bytes - least.peak_bytes) / (largest.size - least.size)
     return round(largest.peak_bytes + slope * (size - largest.size))
 
 

@@ -106,7 +106,7 @@ def test_a_smaller_size_that_was_clearly_faster_is_found():
 
 
 def test_the_whole_batch_is_told_by_the_line():
-    trials = [Trial(8, 180 * MB), Trial(16, 260 * MB)]
+    trials = [Trial(0, 50 * MB), Trial(8, 200 * MB), Trial(8, 180 * MB), Trial(16, 260 * MB)]
 
     assert estimate_peak(trials, 256) == 2660 * MB
 
@@ -115,6 +115,12 @@ def test_memory_that_does_not_rise_with_the_size_tells_nothing_of_the_whole_batc
     trials = [Trial(0, 100 * MB), Trial(3, 810 * MB), Trial(1, 838 * MB)]
 
     assert estimate_peak(trials, 96) is None
+
+
+def test_sizes_near_each_other_tell_nothing_of_the_whole_batch():
+    trials = [Trial(0, 919 * MB), Trial(50, 1376 * MB), Trial(50, 1275 * MB), Trial(52, 1484 * MB)]
+
+    assert estimate_peak(trials, 1600) is None
 
 
 def test_one_sample_is_tried_once_where_memory_was_short_before_any_step():
