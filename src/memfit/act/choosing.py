@@ -16,7 +16,7 @@ from memfit.act.terms import Terms
 from memfit.backends.steps import Pieces
 from memfit.errors import BudgetError, UsageError
 from memfit.plan.budget import Plan, Room
-from memfit.plan.pieces import Trial, best_trial, estimate_peak, find_faster, settle
+from memfit.plan.pieces import Trial, best_trial, estimate_peak, find_faster, fits, settle
 from memfit.units import format_size
 
 # A size that does not hold for the whole batch is followed by what would, and somewhat less.
@@ -125,7 +125,7 @@ class _Chooser:
         if has_fixed_batch(self._model):
             trial, step_s = self._prober.try_step(self._batch_size)
             self._trials = self._trials or (trial,)
-            return self._plan(None, trial, step_s) if self._holds(trial) else None
+            return self._plan(None, trial, step_s) if fits(trial, self._room.hard_bytes) else None
         limit_bytes = self._limit_bytes
         measured = self._prober.try_sizes(limit_bytes, None)
         self._trials = self._trials or measured.trials
@@ -191,7 +191,7 @@ class _Chooser:
     def _find_verified(self, measured: Measured, pieces: Pieces) -> Plan | None:
         """The plan if the last trial was a whole batch, and as large as there is room for."""
         last = measured.trials[-1]
-        if last.size not in measured.seconds or not self._holds(last, self._room.safe_bytes):
+        if last.size not in measured.seconds or not fits(last, self._room.safe_bytes):
             return None
         pieces.resize(last.size)
         return self._plan(last.size, last, measured.seconds[last.size])
@@ -202,7 +202,7 @@ class _Chooser:
         for _ in range(_MOST_VERIFIED):
             pieces.resize(size)
             trial, step_s = self._try_batch(size)
-            if self._holds(trial, room.safe_bytes):
+            if fits(trial, room.safe_bytes):
                 return self._plan(size, trial, step_s)
             if size == 1 or self._is_hidden():
                 return None
@@ -244,11 +244,7 @@ class _Chooser:
 
     def _verify(self, size: int | None) -> Plan | None:
         trial, step_s = self._try_batch(size or self._batch_size)
-        return self._plan(size, trial, step_s) if self._holds(trial) else None
-
-    def _holds(self, trial: Trial, limit_bytes: int | None = None) -> bool:
-        most_bytes = self._room.hard_bytes if limit_bytes is None else limit_bytes
-        return not trial.failed and trial.peak_bytes <= most_bytes
+        return self._plan(size, trial, step_s) if fits(trial, self._room.hard_bytes) else None
 
     def _plan(self, size: int | None, trial: Trial, step_s: float) -> Plan:
         whole = estimate_peak(self._trials, self._batch_size) if size is not None else None

@@ -44,7 +44,7 @@ class Room:
 
     @property
     def safe_bytes(self) -> int:
-        """What it should have taken at most: the same batch takes somewhat more another time."""
+        """What a whole batch should take at most: another time the same takes somewhat more."""
         return (self.step_bytes + self.hard_bytes) // 2
 
     @property

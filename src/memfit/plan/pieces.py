@@ -67,7 +67,7 @@ def next_size(
     if len(tried) >= _MOST_TRIALS:
         return None
     best = best_trial(tried, budget_bytes)
-    too_large = min((one.size for one in tried if not _fits(one, budget_bytes)), default=None)
+    too_large = min((one.size for one in tried if not fits(one, budget_bytes)), default=None)
     if best is None:
         return None if too_large in (None, 1) else max(1, (too_large or 1) // 4)
     if too_large is None and _fits_anyway(trials[0], best, batch_size, budget_bytes):
@@ -115,7 +115,7 @@ def _fits_anyway(idle: Trial, best: Trial, batch_size: int, budget_bytes: int) -
 
 def best_trial(trials: Sequence[Trial], budget_bytes: int) -> Trial | None:
     """Returns the largest size that fits."""
-    fitting = [one for one in trials if _fits(one, budget_bytes)]
+    fitting = [one for one in trials if fits(one, budget_bytes)]
     return max(fitting, key=lambda one: one.size, default=None)
 
 
@@ -166,7 +166,8 @@ def estimate_peak(trials: Sequence[Trial], size: int) -> int | None:
     return round(largest.peak_bytes + slope * (size - largest.size))
 
 
-def _fits(trial: Trial, budget_bytes: int) -> bool:
+def fits(trial: Trial, budget_bytes: int) -> bool:
+    """Returns whether it ran, and within this."""
     return not trial.failed and trial.peak_bytes <= budget_bytes
 
 
