@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.custom_derivatives import CustomVJPPrimal, SymbolicZero
 
 from memfit.backends.exact import Given, Made, Runner, Segment
+from memfit.backends.jax_order import has_gradient, run_once_there
 from memfit.backends.steps import Pieces
 
 _Tensors = Sequence[Any]
@@ -61,9 +62,10 @@ class _Run:
             parts.append([_unstack(one) for one in stacked])
         before_rest = last
         if self._num_rest:
-            # Without the barrier XLA may run the rest beside the others.
-            parts, tail = jax.lax.optimization_barrier((parts, self._cut_rest(inputs)))
-            made, last = self._run_piece(whole, tail, last)
+            # XLA would else run the rest beside the others.
+            made, last = run_once_there(
+                lambda state: self._run_piece(whole, self._cut_rest(inputs), state), parts, last
+            )
             parts.append(made)
         made = [_join(rows) for rows in zip(*parts, strict=True)]
         return (made, last), (states, before_rest)
@@ -74,7 +76,7 @@ class _Run:
         arrived = {
             place: one
             for place, one in enumerate(upstream[0])
-            if not isinstance(one, SymbolicZero) and _has_gradient(one)
+            if not isinstance(one, SymbolicZero) and has_gradient(one)
         }
         if not arrived or not any(self._watched):
             return [None] * len(whole), [None] * len(inputs), [None] * len(before_rest)
@@ -100,8 +102,10 @@ class _Run:
                 place: one[begin if place < self._num_rows else self._num_whole :]
                 for place, one in arrived.items()
             }
-            tail = self._cut_rest(inputs)
-            by_whole, by_inputs = _once_there(self._differentiate, whole, tail, before_rest, own)
+            # XLA would else see the work of the forward pass again, do it once and keep everything.
+            by_whole, by_inputs = run_once_there(
+                self._differentiate, own, whole, self._cut_rest(inputs), before_rest, own
+            )
             sums = [one + more for one, more in zip(sums, by_whole, strict=True)]
             parts.append(by_inputs)
         joined = [_join(rows) for rows in zip(*parts, strict=True)]
@@ -147,36 +151,12 @@ class _Run:
         return [one[self._num_whole * self._size :] for one in inputs]
 
 
-def _once_there(
-    differentiate: Callable[..., Any], whole: Any, cut: Any, state: Any, arrived: dict[int, Any]
-) -> Any:
-    """Calls `differentiate`, but not before the gradients are there.
-
-    Else XLA would see the work of the forward pass again, do it once and keep everything. On the
-    CPU it removes barriers, so that it has to be a condition.
-    """
-    first = jnp.ravel(next(iter(arrived.values())))[0]
-    is_there = (first == first) | (first != first)  # noqa: PLR0124  # always, but XLA cannot know
-    given = (whole, cut, state, arrived)
-    shapes = jax.eval_shape(differentiate, *given)
-    return jax.lax.cond(
-        is_there,
-        differentiate,
-        lambda *_: jax.tree.map(lambda one: jnp.zeros(one.shape, one.dtype), shapes),
-        *given,
-    )
-
-
 def _is_primal(one: Any) -> bool:
     return isinstance(one, CustomVJPPrimal)
 
 
 def _find_watched(given: Any) -> list[int]:
-    return [place for place, one in enumerate(given) if one.perturbed and _has_gradient(one.value)]
-
-
-def _has_gradient(tensor: Any) -> bool:
-    return bool(jnp.issubdtype(tensor.dtype, jnp.inexact))
+    return [place for place, one in enumerate(given) if one.perturbed and has_gradient(one.value)]
 
 
 def _slice(tensor: Any, index: Any, size: int) -> Any:

@@ -7,6 +7,7 @@ orders the work: both runs are done first and nothing is saved.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from memfit.backends.jax_order import has_gradient, run_once_there
 from memfit.backends.recomputing import BlockResult, PureBlock
 
 SHARES_SEED = False
@@ -56,8 +57,8 @@ def _second_run(function: Callable[..., Any], given: Any, upstream: Any) -> Any:
     import jax
 
     leaves, structure = jax.tree.flatten(given)
-    moving = [at for at, leaf in enumerate(leaves) if _has_gradient(leaf)]
-    arrived = [leaf for leaf in jax.tree.leaves(upstream) if _has_gradient(leaf)]
+    moving = [at for at, leaf in enumerate(leaves) if has_gradient(leaf)]
+    arrived = [leaf for leaf in jax.tree.leaves(upstream) if has_gradient(leaf)]
     if not moving or not arrived:
         return jax.tree.unflatten(structure, [None] * len(leaves))
 
@@ -66,7 +67,7 @@ def _second_run(function: Callable[..., Any], given: Any, upstream: Any) -> Any:
         for at, value in zip(moving, values, strict=True):
             replaced[at] = value
         results = jax.tree.leaves(function(*jax.tree.unflatten(structure, replaced)))
-        return [result for result in results if _has_gradient(result)]
+        return [result for result in results if has_gradient(result)]
 
     def again(leaves: list[Any], arrived: list[Any]) -> list[Any]:
         values = [leaves[at] for at in moving]
@@ -74,18 +75,7 @@ def _second_run(function: Callable[..., Any], given: Any, upstream: Any) -> Any:
         gradients: list[Any] = pull_back(arrived)[0]
         return gradients
 
-    def never(leaves: list[Any], arrived: list[Any]) -> list[Any]:
-        return [jax.numpy.zeros_like(leaves[at]) for at in moving]
-
-    first = jax.numpy.ravel(arrived[0])[0]
-    # Always true, but only the gradient that arrives can tell: XLA cannot begin before it.
-    is_there = (first == first) | (first != first)  # noqa: PLR0124
-    gradients = iter(jax.lax.cond(is_there, again, never, leaves, arrived))
+    # The second run must not begin before the gradient arrives.
+    gradients = iter(run_once_there(again, arrived, leaves, arrived))
     by_leaf = [next(gradients) if at in set(moving) else None for at in range(len(leaves))]
     return tuple(jax.tree.unflatten(structure, by_leaf))
-
-
-def _has_gradient(leaf: Any) -> bool:
-    import jax
-
-    return bool(jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact))

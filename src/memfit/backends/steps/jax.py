@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from memfit.backends.jax_order import run_once_there
 from memfit.backends.steps import Pieces
 from memfit.backends.steps.batches import check, cut, flatten, unpack
 from memfit.backends.steps.losses import NeedsTotalsError, count_losses, counted, weighed
@@ -159,11 +160,13 @@ class Loop:
             carry, stacked = jax.lax.scan(run_at, carry, jnp.arange(num_whole))
             predictions.append(jax.tree.map(lambda one: one.reshape(-1, *one.shape[2:]), stacked))
         if rest:
-            # Without the barrier XLA may run the rest beside the others.
-            carry, tail = jax.lax.optimization_barrier(
-                (carry, cut(data, lambda leaf: leaf[num_whole * size :]))
-            )
-            carry, y_pred = run_piece(tail, rest / num_samples, carry)
+
+            def run_rest(carry: Any) -> tuple[Any, Any]:
+                tail = cut(data, lambda leaf: leaf[num_whole * size :])
+                return run_piece(tail, rest / num_samples, carry)
+
+            # XLA would else run the rest beside the others.
+            carry, y_pred = run_once_there(run_rest, carry if num_whole else (), carry)
             predictions.append(y_pred)
         return carry, jax.tree.map(lambda *parts: jnp.concatenate(parts), *predictions)
 
