@@ -28,6 +28,8 @@ from typing import Any
 from fit_cases import CASES, Case
 from overhead import OtherWork, explain, find_version, render_rows, show_mb, tell
 
+from memfit.plan.pieces import even_size
+
 BACKENDS = ("tensorflow", "torch", "jax")
 MODELS = tuple(case.name for case in CASES)
 TABLES = ("1", "2", "3", "4")
@@ -48,6 +50,8 @@ PIECES = 16
 SAVED_SHARE = 0.4
 # How much more than plain Keras's largest batch is tried with memfit, until one does not fit.
 BATCH_RATIOS = (5, 10)
+# Budgets of a case lie at least so far apart, as a share of the lowest.
+LEAST_SPAN = 0.1
 # Sizes tried to tell whether larger pieces than memfit's fit.
 MOST_CONFIRMED = 2
 
@@ -395,9 +399,14 @@ class Curve:
     points: tuple[tuple[int, int], ...]
 
     def budget(self, fraction: float) -> int:
-        """Returns a budget between the least and what a whole batch needs."""
+        """Returns a budget from the least to what a whole batch needs, or somewhat further.
+
+        Where pieces save next to nothing, budgets would else lie too near each other to tell.
+        """
         least_bytes, most_bytes = self.points[0][1], self.points[-1][1]
-        return round(least_bytes + fraction * (most_bytes - least_bytes))
+        return round(
+            least_bytes + fraction * max(most_bytes - least_bytes, LEAST_SPAN * least_bytes)
+        )
 
     def largest(self, budget_bytes: int) -> int:
         """Returns about the largest size that fits, by the line to the next; 0 for none."""
@@ -502,8 +511,10 @@ def fit_within(pair: Pair, curve: Curve, budget_bytes: int) -> Budgeted:
 def confirm_largest(pair: Pair, size: int, largest: int, budget_bytes: int) -> int:
     """Returns the largest size that was seen to fit, where memfit's is well below it.
 
-    The curve says about which; it may be wrong, so sizes between the two follow.
+    The curve says about which; it may be wrong, so sizes between the two follow. Of sizes that make
+    the same number of pieces the smallest stands for all, as it does in memfit.
     """
+    largest = make_even(pair, largest)
     if size >= LEAST_SIZE_SHARE * largest:
         return max(size, largest)
     tried, too_large = largest, None
@@ -516,8 +527,13 @@ def confirm_largest(pair: Pair, size: int, largest: int, budget_bytes: int) -> i
         size, too_large = (tried, too_large) if fits else (size, tried)
         if too_large is None or size >= LEAST_SIZE_SHARE * too_large:
             break
-        tried = (size + too_large) // 2
+        tried = make_even(pair, (size + too_large) // 2)
     return size
+
+
+def make_even(pair: Pair, size: int) -> int:
+    """Returns the smallest size that makes as many pieces."""
+    return even_size(size, pair.batch_size) if size else 0
 
 
 def make_budget_row(pair: Pair, curve: Curve, budget_bytes: int, one: Budgeted) -> tuple[str, ...]:

@@ -16,13 +16,23 @@ from memfit.act.terms import Terms
 from memfit.backends.steps import Pieces
 from memfit.errors import BudgetError, UsageError
 from memfit.plan.budget import Plan, Room
-from memfit.plan.pieces import Trial, best_trial, estimate_peak, find_faster, fits, settle
+from memfit.plan.pieces import (
+    Trial,
+    best_trial,
+    estimate_peak,
+    even_size,
+    find_faster,
+    fits,
+    settle,
+)
 from memfit.units import format_size
 
 # A size that does not hold for the whole batch is followed by what would, and somewhat less.
 _SHRINK = 0.97
 # Trials of a part of the batch miss some of what malloc wastes over all of it.
 _FIRST = 0.95
+# An even size below this share of another is a loss, not a precaution.
+_FAR = 0.85
 _MOST_VERIFIED = 4
 # What was measured now may be more the next time.
 _ONCE_MORE = 1.03
@@ -64,6 +74,7 @@ class _Chooser:
         self._trials: tuple[Trial, ...] = ()
         self._last_trials: tuple[Trial, ...] = ()
         self._tried_whole: list[Trial] = []
+        self._whole_s: dict[int, float] = {}
         self._why_whole = _find_why_whole(prober, terms)
         self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(prober.model))
 
@@ -99,26 +110,24 @@ class _Chooser:
                 return plan
             pieces, change = self._install()
         if size is not None:
-            plan = (
-                self._find_verified(measured, pieces)
-                or self._verify_pieces(pieces, max(1, int(size * _FIRST)))
-                or self._find_held(measured, pieces)
-            )
+            plan = self._find_largest(measured, pieces, size)
             if plan is not None:
-                self._hold_to(plan, pieces)
                 self._changes.callback(change.undo)
                 return plan
         change.undo()
         return None
 
-    def _hold_to(self, plan: Plan, pieces: Pieces) -> None:
-        """Has malloc give back what lies free between pieces, once much is taken.
+    def _find_largest(self, measured: Measured, pieces: Pieces, size: int) -> Plan | None:
+        """The largest pieces that a whole batch is seen to run in, `size` or somewhat smaller."""
+        plan = self._find_verified(measured, pieces)
+        if plan is None and not self._is_hidden():
+            plan = self._verify_pieces(pieces, self._shrink(size, _FIRST))
+        return plan or self._find_held(measured, pieces)
 
-        A heap in which freed and living tensors lie mixed may grow by a tenth.
-        """
-        trim_above = self._prober.gauge.trim_above
-        most_bytes = min(plan.peak_bytes, self._room.safe_bytes)
-        pieces.after_each = lambda: trim_above(most_bytes)
+    def _shrink(self, size: int, share: float) -> int:
+        """About this share of `size`, or `size` itself where even sizes lie far from each other."""
+        smaller = even_size(max(1, int(size * share)), self._batch_size)
+        return smaller if smaller > _FAR * size else size
 
     def _try_whole(self) -> Plan | None:
         """Whole batches: tried with growing ones, as the last step is the largest."""
@@ -145,12 +154,11 @@ class _Chooser:
             return self._verify(None)
         if self._why_whole is not None:
             return None
-        pieces, change = self._install(size)
+        _, change = self._install(size)
         plan = self._verify(size)
         if plan is None:
             change.undo()
         else:
-            self._hold_to(plan, pieces)
             self._changes.callback(change.undo)
         return plan
 
@@ -185,7 +193,13 @@ class _Chooser:
         return self._try_plain()
 
     def _install(self, size: int | None = None) -> tuple[Pieces, Change]:
+        """Cuts batches. Once much is taken, malloc gives back what lies free between pieces.
+
+        A heap in which freed and living tensors lie mixed may grow by a tenth.
+        """
         pieces = make_pieces(self._model, size or self._batch_size, self._terms.batchnorm)
+        trim_above, most_bytes = self._prober.gauge.trim_above, self._room.step_bytes
+        pieces.after_each = lambda: trim_above(most_bytes)
         return pieces, install(self._model, pieces, self._terms.batchnorm)
 
     def _find_verified(self, measured: Measured, pieces: Pieces) -> Plan | None:
@@ -207,7 +221,8 @@ class _Chooser:
             if size == 1 or self._is_hidden():
                 return None
             share = (room.safe_bytes - room.idle_bytes) / (trial.peak_bytes - room.idle_bytes)
-            size = max(1, int(size * (share if 0 < share < 1 else 0.5) * _SHRINK))
+            share = share if 0 < share < 1 else 0.5
+            size = even_size(max(1, int(size * share * _SHRINK)), self._batch_size)
         return None
 
     def _find_held(self, measured: Measured, pieces: Pieces) -> Plan | None:
@@ -219,27 +234,31 @@ class _Chooser:
         if best is None:
             return None
         pieces.resize(best.size)
-        trial, step_s = self._prober.try_step(best.size)
-        if trial.failed:
-            return None
-        is_passed = self._prober.gauge.can_reset and trial.peak_bytes > self._room.budget_bytes
+        step_s = {**measured.seconds, **self._whole_s}.get(best.size)
+        if step_s is None:
+            trial, step_s = self._prober.try_step(best.size)
+            if trial.failed:
+                return None
+        kept_bytes = self._read_kept()
+        is_passed = self._prober.gauge.can_reset and kept_bytes > self._room.budget_bytes
         return replace(
-            self._plan(best.size, best, step_s),
-            kept_bytes=trial.peak_bytes if is_passed else None,
+            self._plan(best.size, best, step_s), kept_bytes=kept_bytes if is_passed else None
         )
 
     def _is_hidden(self) -> bool:
         """Whether the process keeps so much that what is tried now cannot show that it fits."""
-        gauge = self._prober.gauge
-        if not gauge.can_reset:
-            return True
+        return not self._prober.gauge.can_reset or self._read_kept() > self._room.safe_bytes
+
+    def _read_kept(self) -> int:
+        """What the process takes between trials."""
         release()
-        return gauge.read() > self._room.safe_bytes
+        return self._prober.gauge.read()
 
     def _try_batch(self, size: int) -> tuple[Trial, float]:
         """The whole batch in pieces of this size."""
         trial, step_s = self._prober.try_step(size)
         self._tried_whole.append(trial)
+        self._whole_s[size] = step_s
         return trial, step_s
 
     def _verify(self, size: int | None) -> Plan | None:

@@ -153,6 +153,7 @@ def _prepare(
     check_unguarded(model)
     gauge = _find_gauge(terms)
     _check_budget(gauge, terms.budget_bytes)
+    changes.callback(gauge.trim_compiled())
     batch, arguments = find_first_batch(arguments, terms.batch_size)
     was_built = _is_built(model)
     model._symbolic_build(data_batch=batch if has_fixed_batch(model) else take(batch, 1))
@@ -162,13 +163,21 @@ def _prepare(
         _say(f"some steps are tried, and undone, to stay within {format_size(terms.budget_bytes)}")
     with Snapshot(model) as snapshot:
         # Under `memfit run`, `fit` is recorded; trials are not to be.
-        prober = Prober(inspect.unwrap(original), model, batch, gauge, snapshot)
+        prober = Prober(
+            inspect.unwrap(original), model, batch, gauge, snapshot, shuffles=_shuffles(arguments)
+        )
         plan = choose(prober, room, terms, changes)
     if not was_built:
         changes.enter_context(_looking_once(model))
     if is_verbose:
         _say(str(plan))
     return add_pace(arguments, count_bytes(batch), gauge, room, plan)
+
+
+def _shuffles(arguments: dict[str, Any]) -> bool:
+    """Whether `fit` puts arrays into another order."""
+    is_arrays = count_bytes(arguments.get("x")) > 0
+    return is_arrays and bool(arguments.get("shuffle", True))
 
 
 def _is_built(model: Any) -> bool:

@@ -20,13 +20,15 @@ class Gauge(Protocol):
         place: Where it is, such as `"GPU:0"`; nothing for the memory of processes.
         can_reset: Whether a peak can be read after a higher one.
         fit_copies: How many copies of whole arrays `fit` has there at once.
-        batch_copies: How many times its own size a batch of arrays takes there in `fit`.
+        batch_copies: How many times its own size a batch of arrays takes there in `fit`, at least.
+        copies_shuffled: Whether a shuffled batch takes more there than one in order.
     """
 
     place: str
     can_reset: bool
     fit_copies: int
     batch_copies: float
+    copies_shuffled: bool
 
     def read(self) -> int:
         """Returns what is taken now."""
@@ -43,6 +45,9 @@ class Gauge(Protocol):
     def trim_above(self, most_bytes: int) -> None:
         """Gives back what lies free, if more than this is taken."""
 
+    def trim_compiled(self) -> Callable[[], None]:
+        """Gives back what compilations leave, from now on until the result is called."""
+
 
 class HostGauge:
     """The resident memory of this process and those it starts."""
@@ -53,6 +58,8 @@ class HostGauge:
     def __init__(self, backend: Backend) -> None:
         self.fit_copies = backend.FIT_COPIES
         self.batch_copies = backend.BATCH_COPIES
+        self.copies_shuffled = backend.COPIES_SHUFFLED
+        self._backend = backend
 
     def read(self) -> int:
         """Returns what is resident now."""
@@ -83,6 +90,10 @@ class HostGauge:
         if self.read() > most_bytes:
             trim()
 
+    def trim_compiled(self) -> Callable[[], None]:
+        """Has malloc give back what the compiler has freed, before the step takes as much."""
+        return self._backend.after_compiling(trim)
+
 
 class DeviceGauge:
     """What tensors take of an accelerator; of several, of the one where they take the most.
@@ -91,6 +102,7 @@ class DeviceGauge:
     """
 
     batch_copies = 1.0
+    copies_shuffled = False
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -139,6 +151,10 @@ class DeviceGauge:
 
     def trim_above(self, most_bytes: int) -> None:
         """Does nothing: only what tensors take is counted."""
+
+    def trim_compiled(self) -> Callable[[], None]:
+        """Does nothing, for the same reason."""
+        return lambda: None
 
     def _read_peak(self) -> int:
         """Returns the highest peak since it was set back; where it cannot be, of all time."""

@@ -12,11 +12,14 @@ from memfit.act.pacing import make_pace
 from memfit.act.snapshot import Snapshot
 from memfit.backends.exhausted import is_out_of_memory
 from memfit.measure.allocator import trim
-from memfit.measure.layer_work import estimate_work, inner_graph, ordered_nodes
+from memfit.measure.layer_work import LayerWork, estimate_work, inner_graph, ordered_nodes
 from memfit.plan.pieces import Trial, next_size
 
 # A whole batch that takes longer is tried only in the end; before that, some pieces and a sample.
 _LONG_S = 3.0
+# What a core does at least. A batch of another size has TensorFlow trace the step again, which
+# takes memory for good, so the first trial should be a whole batch if that is not long.
+_OPERATIONS_A_SECOND = 2e9
 _PIECES = 4
 _TIMED_STEPS = 2
 # Samples enough that what does not depend on them is nothing beside them.
@@ -48,6 +51,7 @@ class Prober:
         batch: A whole batch.
         gauge: The memory that is measured.
         snapshot: What the variables were before.
+        shuffles: Whether the training puts its samples into another order.
     """
 
     def __init__(
@@ -57,6 +61,8 @@ class Prober:
         batch: Batch,
         gauge: Gauge,
         snapshot: Snapshot,
+        *,
+        shuffles: bool,
     ) -> None:
         self._fit = fit
         self.model = model
@@ -64,6 +70,8 @@ class Prober:
         self.batch_size = count_samples(batch)
         self.gauge = gauge
         self._snapshot = snapshot
+        # Where it makes no difference to the memory, no random numbers are drawn.
+        self._shuffles = shuffles and gauge.copies_shuffled
         self._sample_bytes = count_bytes(take(batch, 1))
         self._fed_bytes = self._sample_bytes * gauge.batch_copies
 
@@ -86,16 +94,20 @@ class Prober:
         least_bytes = trials[0].peak_bytes + round(self.batch_size * self._fed_bytes)
         if least_bytes > budget_bytes:  # the batch by itself, whatever the pieces
             return Measured((*trials, Trial(1, least_bytes, is_counted=True)), seconds)
-        sample_s = _LONG_S
-        counted_bytes = _count_bytes(self.model, self._sample_bytes)
-        # A peak that cannot be set back would hide those of smaller sizes.
-        size = next_size(trials, self.batch_size, budget_bytes) if self.gauge.can_reset else 1
+        sample_s, counted_bytes = _LONG_S, None
+        work = _count_work(self.model)
+        if work is not None:
+            counted_bytes = work.kept_bytes / _MANY + self._sample_bytes
+            sample_s = work.operations / _MANY / _OPERATIONS_A_SECOND
+        size = next_size(trials, self.batch_size, budget_bytes)
+        if not self.gauge.can_reset:  # a peak would hide those of smaller sizes
+            size, sample_s = 1, _LONG_S
         while size is not None:
             number = size
             if resize is not None:
                 resize(size)
                 is_short = tries_whole or sample_s * self.batch_size < _LONG_S
-                number = self.batch_size if is_short else min(self.batch_size, _PIECES * size + 1)
+                number = self.batch_size if is_short else min(self.batch_size, _PIECES * size)
             trial, taken_s = self.try_step(size, number)
             rest_bytes = round((self.batch_size - number) * self._fed_bytes)
             sample_s = taken_s / number
@@ -138,19 +150,18 @@ class Prober:
             epochs=steps,
             callbacks=[make_pace(self.gauge, most_kept_bytes=0)],
             sample_weight=sample_weight,
-            shuffle=False,  # draws no random numbers
+            shuffle=self._shuffles,
             verbose=0,
         )
 
 
-def _count_bytes(model: Any, input_bytes: int) -> float | None:
-    """Returns what layers keep of a sample, `None` if they cannot be seen."""
+def _count_work(model: Any) -> LayerWork | None:
+    """Returns what layers keep and do for many samples, `None` if they cannot be seen."""
     graph = inner_graph(model)
     if graph is None:
         return None
-    nodes = ordered_nodes(graph)
-    kept_bytes = sum(estimate_work(node, _MANY).kept_bytes for node in nodes) / _MANY
-    return kept_bytes + input_bytes
+    works = [estimate_work(node, _MANY) for node in ordered_nodes(graph)]
+    return LayerWork(sum(one.kept_bytes for one in works), sum(one.operations for one in works))
 
 
 def release() -> None:

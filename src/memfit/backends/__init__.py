@@ -135,11 +135,13 @@ class Backend(Protocol):
 
     Attributes:
         FIT_COPIES: How many copies of whole arrays Keras's `fit` has at once for this framework.
-        BATCH_COPIES: How many times its own size a batch of arrays was measured to take in `fit`.
+        BATCH_COPIES: How many times its own size a batch of arrays takes in `fit`, at least.
+        COPIES_SHUFFLED: Whether a shuffled batch takes a copy that one in order does not.
     """
 
     FIT_COPIES: int
     BATCH_COPIES: float
+    COPIES_SHUFFLED: bool
 
     def read_devices(self) -> tuple[DeviceMemory, ...]:
         """Returns the devices in use; none before the script has used one."""
@@ -170,6 +172,9 @@ class Backend(Protocol):
 
     def release(self, names: frozenset[str]) -> None:
         """Lets go of `names` of these, and of what was compiled; the models must be gone."""
+
+    def after_compiling(self, act: Callable[[], object]) -> Callable[[], None]:
+        """Has `act` called after each compilation and before its first run, until the result is."""
 
     def watch_scalars(self, tell: Callable[[float], None]) -> Callable[[], None]:
         """Has `tell` called with each Python number that becomes a tensor, until the result is.

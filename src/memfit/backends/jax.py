@@ -20,7 +20,8 @@ from memfit.backends import (
 from memfit.trouble import harmless
 
 FIT_COPIES = 0
-BATCH_COPIES = 1.8
+BATCH_COPIES = 2.0
+COPIES_SHUFFLED = True
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 
 
@@ -116,6 +117,27 @@ def registered() -> frozenset[str]:
 def release(names: frozenset[str]) -> None:
     """Empties JAX's caches. Functions that are used again are compiled again."""
     sys.modules["jax"].clear_caches()
+
+
+def after_compiling(act: Callable[[], object]) -> Callable[[], None]:
+    """Has `act` called when XLA has compiled something, until the result is called."""
+    _listen()
+    _after_compiling.append(act)
+    return lambda: _after_compiling.remove(act)
+
+
+_after_compiling: list[Callable[[], object]] = []
+
+
+@functools.cache
+def _listen() -> None:
+    @harmless
+    def on_event(event: str, _seconds: float, **_details: Any) -> None:
+        if event == _COMPILE_EVENT:
+            for act in _after_compiling:
+                act()
+
+    sys.modules["jax"].monitoring.register_event_duration_secs_listener(on_event)
 
 
 def watch_scalars(tell: Callable[[float], None]) -> Callable[[], None]:

@@ -23,7 +23,8 @@ from memfit.backends import tensorflow_data as data
 from memfit.trouble import harmless
 
 FIT_COPIES = 2
-BATCH_COPIES = 3.6
+BATCH_COPIES = 3.4
+COPIES_SHUFFLED = False
 # A tape is open for one step; one that is open longer records a whole loop.
 _LONG_S = 1.5
 _tapes: "weakref.WeakKeyDictionary[Any, float]" = weakref.WeakKeyDictionary()
@@ -146,6 +147,11 @@ def release(names: frozenset[str]) -> None:
     ops: Any = sys.modules["tensorflow.python.framework.ops"]
     for name in names:
         ops.gradient_registry._registry.pop(name, None)
+
+
+def after_compiling(act: Callable[[], object]) -> Callable[[], None]:
+    """Does nothing: what is left of tracing is little."""
+    return lambda: None
 
 
 def watch_scalars(tell: Callable[[float], None]) -> Callable[[], None]:

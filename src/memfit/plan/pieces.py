@@ -1,4 +1,9 @@
-"""How many samples a piece may have within a budget: which size to try next, which to take."""
+"""How many samples a piece may have within a budget: which size to try next, which to take.
+
+Sizes are even ones: of all that cut a batch into the same number of pieces the smallest, as it
+takes the least memory in the same number of runs. It also leaves a last piece that is about as
+large as the others; one of another size costs TensorFlow's pool and JAX's compiler more.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -12,16 +17,16 @@ _MOST_TIMES_LARGER = 2
 # Trying again for less than this gains nothing that a person would notice.
 _LEAST_GAIN = 0.05
 _MOST_TRIALS = 9
-# What malloc wastes grows with the size, so the line bends up.
-_STEEPER = 1.15
 # A first guess this close to what was tried may be wrong by more than that.
 _CLOSE = 1.5
+# If so little is missing to the whole batch, it is tried: what is kept free covers it.
+_NEAR = 1.05
 # Between sizes nearer to each other than this, what a step takes by chance is most.
 _TELLING = 2
 # Of two sizes timed for two steps each, one is called faster from here on.
 _FASTER = 1.2
-# A step takes at most so many times what its layers are counted to keep.
-_TIMES_COUNTED = 3
+# A step takes at most and at least so many times what its layers are counted to keep.
+_TIMES_COUNTED, _SURELY_KEPT = 3, 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ def next_size(
 
     The first size is tried twice: what frameworks take for themselves once, they have taken then.
     Sizes grow step by step towards the largest that fits, so that the budget is not passed on the
-    way; after one that did not fit they shrink.
+    way; after one that did not fit they shrink. All are even ones.
 
     Args:
         trials: What was measured so far. The first has size 0: memory before any step.
@@ -63,13 +68,14 @@ def next_size(
     """
     tried = [one for one in trials if one.size]
     if not tried:
-        return max(1, int(batch_size * _FIRST_SHARE))
+        return even_size(max(1, int(batch_size * _FIRST_SHARE)), batch_size)
     if len(tried) >= _MOST_TRIALS:
         return None
     best = best_trial(tried, budget_bytes)
     too_large = min((one.size for one in tried if not fits(one, budget_bytes)), default=None)
     if best is None:
-        return None if too_large in (None, 1) else max(1, (too_large or 1) // 4)
+        too_large = too_large or 1
+        return None if too_large == 1 else even_size(max(1, too_large // 4), batch_size)
     if too_large is None and _fits_anyway(trials[0], best, batch_size, budget_bytes):
         return batch_size if batch_size > best.size else None
     if len(tried) == 1:
@@ -103,8 +109,18 @@ def _next_larger(
         size = min(size, (best.size + too_large) // 2)
     if len(tried) == 2 and limit.counted_bytes is None and 1 < best.size < highest:
         # To tell what a sample needs from what every step needs.
-        return best.size // 2 if size <= best.size * _CLOSE else size
+        size = best.size // 2 if size <= best.size * _CLOSE else size
+        return even_size(size, batch_size)
+    if min(highest, size * _NEAR) >= batch_size:
+        return batch_size
+    size = even_size(size, batch_size)
     return size if size >= best.size + _least_gain(best) else None
+
+
+def even_size(size: int, batch_size: int) -> int:
+    """Returns the smallest size that cuts a batch into as many pieces as `size` does."""
+    number = -(-batch_size // min(size, batch_size))
+    return -(-batch_size // number)
 
 
 def _fits_anyway(idle: Trial, best: Trial, batch_size: int, budget_bytes: int) -> bool:
@@ -122,7 +138,7 @@ def best_trial(trials: Sequence[Trial], budget_bytes: int) -> Trial | None:
 def settle(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int | None:
     """Returns the size to take, `None` if nothing fits.
 
-    The largest that fits; below one that did not, what the line between them says.
+    The largest that fits; below one that did not, what the line between them says. An even one.
     """
     tried = [one for one in trials if one.size]
     best = best_trial(tried, budget_bytes)
@@ -130,10 +146,10 @@ def settle(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int |
         return None
     above = [one for one in tried if one.size > best.size and not one.failed]
     if not above:
-        return min(best.size, batch_size)
+        return even_size(best.size, batch_size)
     lowest = min(above, key=lambda one: one.size)
     share = (budget_bytes - best.peak_bytes) / (lowest.peak_bytes - best.peak_bytes)
-    return best.size + int(share * (lowest.size - best.size))
+    return even_size(best.size + int(share * (lowest.size - best.size)), batch_size)
 
 
 def find_faster(trials: Sequence[Trial], size: int, sample_s: float) -> tuple[int, float] | None:
@@ -180,11 +196,11 @@ def _extrapolate(trials: Sequence[Trial], best: Trial, limit: _Limit) -> int:
         # Of the memory above none at all, most may be the framework's. A little more tells.
         slope = min(slope, _TIMES_COUNTED * counted_bytes)
         little = _least_gain(best)
-        least = little if little * counted_bytes * _STEEPER <= left_bytes else 0
-    slope = max(slope, counted_bytes)
+        least = little if little * counted_bytes <= left_bytes else 0
+    slope = max(slope, _SURELY_KEPT * counted_bytes)
     if slope <= 0:
         return best.size * _MOST_TIMES_LARGER
-    return best.size + max(least, int(left_bytes / (slope * _STEEPER)))
+    return best.size + max(least, int(left_bytes / slope))
 
 
 def _least_gain(best: Trial) -> int:

@@ -1,6 +1,6 @@
 """JAX: `jax.lax.scan` over the whole pieces, then the rest; one more scan in the backward pass."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax

@@ -30,6 +30,8 @@ class Pieces:
 
     def resize(self, size: int) -> None:
         """Takes effect with the next batch."""
+        if size == self.size:
+            return
         self.size = size
         for tell in self._listeners:
             tell(size)
