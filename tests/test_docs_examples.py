@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import QUIET, SCRIPTS
+from conftest import QUIET, SCRIPTS, two_at_a_time
 
 ROOT = Path(__file__).parents[1]
 EXPLAINED = sorted((ROOT / "src" / "memfit" / "report" / "explained").glob("*.md"))
@@ -22,8 +22,16 @@ ELSEWHERE = {"streaming.md", "search.md"}
 
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory):
-    pages = [*(f"+{page}" for page in AS_SCRIPTS), *map(str, (*BY_BLOCK, *EXPLAINED))]
-    folder = tmp_path_factory.mktemp("examples")
+    def run(pages):
+        return run_examples(pages, tmp_path_factory.mktemp("examples"))
+
+    by_block = tuple(map(str, (*BY_BLOCK, *EXPLAINED)))
+    with two_at_a_time(run, (tuple(f"+{page}" for page in AS_SCRIPTS), by_block)) as jobs:
+        return [one for job in jobs.values() for one in job.result()]
+
+
+def run_examples(pages, folder):
+    """Returns the examples that failed, each with its page."""
     done = subprocess.run(
         [sys.executable, str(SCRIPTS / "examples.py"), *pages],
         cwd=folder,

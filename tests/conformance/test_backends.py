@@ -2,7 +2,18 @@
 
 import pytest
 
-from conftest import BACKENDS, SCRIPTS
+from conftest import BACKENDS, SCRIPTS, Memfit, two_at_a_time
+
+
+@pytest.fixture(scope="module")
+def loops(tmp_path_factory):
+    """Runs that take their time, of loops without `fit`."""
+
+    def run(make, backend):
+        return make(Memfit(tmp_path_factory.mktemp(f"loop-{backend}")), backend)
+
+    with two_at_a_time(run, (keep_tensors, trace_again), BACKENDS) as jobs:
+        yield jobs
 
 
 def phases_named(ran, name):
@@ -87,8 +98,8 @@ def test_malloc_is_read_from_inside_on_linux(tour):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_loop_without_fit_is_followed_over_time_and_steps(backend, memfit):
-    ran = memfit.run(SCRIPTS / "custom_loop.py", 8, "keep", backend=backend)
+def test_a_loop_without_fit_is_followed_over_time_and_steps(backend, loops):
+    ran = loops[keep_tensors, backend].result()
 
     assert ran.result["verdict"] == "growing"
     assert ran.result["growth"]["bytes_per_epoch"] is None
@@ -222,16 +233,31 @@ def step(x, scale):
 }
 
 
-@pytest.mark.parametrize("backend", RETRACED)
-def test_a_function_that_is_traced_at_every_call_is_named_with_its_line(backend, memfit):
-    calls = (
-        "import time\nuntil = time.monotonic() + 12\nscale = 0.0\n"
-        "while time.monotonic() < until:\n    scale += 1.0\n    step(one, scale)\n"
-    )
+CALLS = """
+import time
+until = time.monotonic() + 12
+scale = 0.0
+while time.monotonic() < until:
+    scale += 1.0
+    step(one, scale)
+"""
 
-    ran = memfit.run(memfit.script(RETRACED[backend] + calls), backend=backend)
+
+def keep_tensors(memfit, backend):
+    return memfit.run(SCRIPTS / "custom_loop.py", 8, "keep", backend=backend)
+
+
+def trace_again(memfit, backend):
+    if backend not in RETRACED:
+        return None  # it traces nothing
+    return memfit.run(memfit.script(RETRACED[backend] + CALLS), backend=backend)
+
+
+@pytest.mark.parametrize("backend", RETRACED)
+def test_a_function_that_is_traced_at_every_call_is_named_with_its_line(backend, loops):
+    ran = loops[trace_again, backend].result()
 
     assert ran.result["verdict"] == "growing"
     (finding,) = ran.result["findings"]
-    assert (finding["code"], finding["file"], finding["line"]) == ("retracing", "script.py", 13)
+    assert (finding["code"], finding["file"], finding["line"]) == ("retracing", "script.py", 14)
     assert "scale: " in finding["message"]

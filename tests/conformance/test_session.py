@@ -1,11 +1,12 @@
 """Many models in a loop: what a session releases, keeps and names; a process of its own."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
-from conftest import BACKENDS, SCRIPTS
+from conftest import BACKENDS, QUIET, SCRIPTS, two_at_a_time
 
 CHECKS = """
 import gc, warnings, weakref
@@ -109,53 +110,52 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    script = tmp_path_factory.mktemp("session") / "script.py"
+    script.write_text(CHECKS)
+
+    def begin(what, backend):
+        return run(script, backend) if what == "checks" else fold(backend, 20)
+
+    with two_at_a_time(begin, ("checks", "folds"), BACKENDS) as jobs:
+        yield jobs
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_session_releases_what_was_built_inside_and_touches_nothing_else(backend, memfit, quiet):
-    done = run(memfit.script(CHECKS), quiet(backend))
+def test_a_session_releases_what_was_built_inside_and_touches_nothing_else(backend, begun):
+    done = begun["checks", backend].result()
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.endswith("good\n")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_folds_inside_sessions_do_not_add_up(backend, quiet):
-    def measure(folds):
-        done = run(SCRIPTS / "folds.py", quiet(backend), folds, "session")
-        assert done.returncode == 0, done.stderr[-3000:]
-        return float(done.stdout.split()[-1])
-
+def test_folds_inside_sessions_do_not_add_up(backend, begun):
     # malloc's ups and downs are some MB; over three times as many folds they weigh little.
-    assert measure("20") < 0.3 or measure("60") < 0.3
+    assert begun["folds", backend].result() < 0.3 or fold(backend, 60) < 0.3
 
 
-def test_a_process_of_its_own_returns_its_result_or_its_error_and_says_its_peak(memfit, quiet):
-    done = run(memfit.script(ISOLATED), quiet("torch"))
+def fold(backend, number):
+    """Returns by how many MB each of so many folds adds to the memory."""
+    done = run(SCRIPTS / "folds.py", backend, number, "session")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return float(done.stdout.split()[-1])
+
+
+def test_a_process_of_its_own_returns_its_result_or_its_error_and_says_its_peak(memfit):
+    done = run(memfit.script(ISOLATED), "torch")
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.endswith("good\n")
     assert "add ran in a process of its own: peak" in done.stderr
 
 
-def run(script, environment, *arguments):
+def run(script, backend, *arguments):
     return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        env=environment,
+        [sys.executable, str(script), *map(str, arguments)],
+        env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-@pytest.fixture
-def quiet():
-    import os
-
-    def environment(backend):
-        return {
-            **os.environ,
-            "KERAS_BACKEND": backend,
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "OMP_NUM_THREADS": "1",
-        }
-
-    return environment

@@ -34,6 +34,8 @@ _FIRST = 0.95
 # An even size below this share of another is a loss, not a precaution.
 _FAR = 0.85
 _MOST_VERIFIED = 4
+# A process that keeps this share of what a trial took has a pool, and will keep it.
+_KEEPS = 0.8
 # What was measured now may be more the next time.
 _ONCE_MORE = 1.03
 # Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
@@ -121,12 +123,12 @@ class _Chooser:
         """The largest pieces that a whole batch is seen to run in, `size` or somewhat smaller."""
         plan = self._find_verified(measured, pieces)
         if plan is None and not self._is_hidden():
-            plan = self._verify_pieces(pieces, self._shrink(size, _FIRST))
+            plan = self._verify_pieces(pieces, self._shrink(size))
         return plan or self._find_held(measured, pieces)
 
-    def _shrink(self, size: int, share: float) -> int:
-        """About this share of `size`, or `size` itself where even sizes lie far from each other."""
-        smaller = even_size(max(1, int(size * share)), self._batch_size)
+    def _shrink(self, size: int) -> int:
+        """Somewhat less than `size`; `size` itself where even sizes lie far from each other."""
+        smaller = even_size(max(1, int(size * _FIRST)), self._batch_size)
         return smaller if smaller > _FAR * size else size
 
     def _try_whole(self) -> Plan | None:
@@ -205,7 +207,7 @@ class _Chooser:
     def _find_verified(self, measured: Measured, pieces: Pieces) -> Plan | None:
         """The plan if the last trial was a whole batch, and as large as there is room for."""
         last = measured.trials[-1]
-        if last.size not in measured.seconds or not fits(last, self._room.safe_bytes):
+        if last.size not in measured.seconds or not self._holds(last):
             return None
         pieces.resize(last.size)
         return self._plan(last.size, last, measured.seconds[last.size])
@@ -216,7 +218,7 @@ class _Chooser:
         for _ in range(_MOST_VERIFIED):
             pieces.resize(size)
             trial, step_s = self._try_batch(size)
-            if fits(trial, room.safe_bytes):
+            if self._holds(trial):
                 return self._plan(size, trial, step_s)
             if size == 1 or self._is_hidden():
                 return None
@@ -243,6 +245,17 @@ class _Chooser:
         is_passed = self._prober.gauge.can_reset and kept_bytes > self._room.budget_bytes
         return replace(
             self._plan(best.size, best, step_s), kept_bytes=kept_bytes if is_passed else None
+        )
+
+    def _holds(self, trial: Trial) -> bool:
+        """Whether a whole batch fits with some room left, or smaller pieces would leave no more."""
+        room = self._room
+        if fits(trial, room.safe_bytes):
+            return True
+        taken_bytes = trial.peak_bytes - room.idle_bytes
+        return (
+            fits(trial, room.hard_bytes)
+            and self._read_kept() - room.idle_bytes > _KEEPS * taken_bytes
         )
 
     def _is_hidden(self) -> bool:

@@ -21,6 +21,7 @@ class Gauge(Protocol):
         can_reset: Whether a peak can be read after a higher one.
         fit_copies: How many copies of whole arrays `fit` has there at once.
         batch_copies: How many times its own size a batch of arrays takes there in `fit`, at least.
+        bend: How many times steeper than before it may rise with the size of pieces.
         copies_shuffled: Whether a shuffled batch takes more there than one in order.
     """
 
@@ -28,6 +29,7 @@ class Gauge(Protocol):
     can_reset: bool
     fit_copies: int
     batch_copies: float
+    bend: float
     copies_shuffled: bool
 
     def read(self) -> int:
@@ -58,6 +60,7 @@ class HostGauge:
     def __init__(self, backend: Backend) -> None:
         self.fit_copies = backend.FIT_COPIES
         self.batch_copies = backend.BATCH_COPIES
+        self.bend = backend.BEND
         self.copies_shuffled = backend.COPIES_SHUFFLED
         self._backend = backend
 
@@ -102,6 +105,7 @@ class DeviceGauge:
     """
 
     batch_copies = 1.0
+    bend = 1.0
     copies_shuffled = False
 
     def __init__(self, backend: Backend) -> None:

@@ -116,7 +116,7 @@ class Prober:
             )
             if number == self.batch_size:
                 seconds[size] = taken_s
-            size = next_size(trials, self.batch_size, budget_bytes, counted_bytes)
+            size = next_size(trials, self.batch_size, budget_bytes, counted_bytes, self.gauge.bend)
         return Measured(tuple(trials), seconds)
 
     def try_step(self, size: int, num_samples: int | None = None) -> tuple[Trial, float]:

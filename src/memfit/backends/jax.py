@@ -21,6 +21,7 @@ from memfit.trouble import harmless
 
 FIT_COPIES = 0
 BATCH_COPIES = 2.0
+BEND = 1.0
 COPIES_SHUFFLED = True
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 

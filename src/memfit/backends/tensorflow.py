@@ -24,6 +24,7 @@ from memfit.trouble import harmless
 
 FIT_COPIES = 2
 BATCH_COPIES = 3.4
+BEND = 1.1  # its pool takes more for tensors of a new size
 COPIES_SHUFFLED = False
 # A tape is open for one step; one that is open longer records a whole loop.
 _LONG_S = 1.5

@@ -53,6 +53,7 @@ def next_size(
     batch_size: int,
     budget_bytes: int,
     counted_bytes: float | None = None,
+    bend: float = 1.0,
 ) -> int | None:
     """Returns the size to try next, or `None` if there is nothing better to learn.
 
@@ -65,6 +66,7 @@ def next_size(
         batch_size: Samples in a batch.
         budget_bytes: What a step may need.
         counted_bytes: What layers keep of a sample, if it could be counted.
+        bend: How many times steeper than before memory may rise from one size to the next.
     """
     tried = [one for one in trials if one.size]
     if not tried:
@@ -80,7 +82,7 @@ def next_size(
         return batch_size if batch_size > best.size else None
     if len(tried) == 1:
         return best.size
-    limit = _Limit(batch_size, budget_bytes, counted_bytes)
+    limit = _Limit(batch_size, budget_bytes, counted_bytes, bend)
     return _next_larger(trials, best, too_large, limit)
 
 
@@ -91,6 +93,7 @@ class _Limit:
     batch_size: int
     budget_bytes: int
     counted_bytes: float | None
+    bend: float
 
 
 def _next_larger(
@@ -200,7 +203,7 @@ def _extrapolate(trials: Sequence[Trial], best: Trial, limit: _Limit) -> int:
     slope = max(slope, _SURELY_KEPT * counted_bytes)
     if slope <= 0:
         return best.size * _MOST_TIMES_LARGER
-    return best.size + max(least, int(left_bytes / slope))
+    return best.size + max(least, int(left_bytes / (slope * limit.bend)))
 
 
 def _least_gain(best: Trial) -> int:

@@ -108,6 +108,13 @@ def test_what_fits_into_memory_that_a_pool_has_taken_says_little_of_larger_piece
     assert next_size(flat, 16384, 1350) == 4096
 
 
+def test_memory_that_may_rise_more_steeply_is_approached_with_smaller_steps():
+    trials = [Trial(0, 0), Trial(60, 160), Trial(60, 160), Trial(120, 280)]
+
+    assert next_size(trials, 960, 430, bend=1.0) == 192
+    assert next_size(trials, 960, 430, bend=1.4) == 160
+
+
 def test_one_sample_that_does_not_fit_ends_the_search():
     assert next_size([Trial(0, 0), Trial(1, 200 * MB)], 256, 100 * MB) is None
 
