@@ -19,8 +19,6 @@ _LEAST_GAIN = 0.05
 _MOST_TRIALS = 9
 # A first guess this close to what was tried may be wrong by more than that.
 _CLOSE = 1.5
-# If so little is missing to the whole batch, it is tried: what is kept free covers it.
-_NEAR = 1.05
 # Between sizes nearer to each other than this, what a step takes by chance is most.
 _TELLING = 2
 # Of two sizes timed for two steps each, one is called faster from here on.
@@ -114,8 +112,6 @@ def _next_larger(
         # To tell what a sample needs from what every step needs.
         size = best.size // 2 if size <= best.size * _CLOSE else size
         return even_size(size, batch_size)
-    if min(highest, size * _NEAR) >= batch_size:
-        return batch_size
     size = even_size(size, batch_size)
     return size if size >= best.size + _least_gain(best) else None
 
