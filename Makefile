@@ -37,7 +37,7 @@ zoo: $(STAMPS)-test  ## run the zoo: scripts with a known fault and their twins,
 bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene (some 20 minutes)
 	$(BIN)/python benchmarks/overhead.py
 
-bench-fit: $(STAMPS)-test  ## measure how memfit makes trainings fit, beside plain Keras (some 60 minutes)
+bench-fit: $(STAMPS)-test  ## measure how memfit makes trainings fit, beside plain Keras (some 75 minutes)
 	$(BIN)/python benchmarks/fit.py
 
 bench-stream: $(STAMPS)-bench-stream  ## measure streams from disk, beside other loaders (some 15 minutes)
