@@ -28,7 +28,7 @@ from typing import Any
 from fit_cases import CASES, Case
 from overhead import OtherWork, explain, find_version, render_rows, show_mb, tell
 
-from memfit.plan.pieces import even_size
+from memfit.fitting.size_search import even_size
 
 BACKENDS = ("tensorflow", "torch", "jax")
 MODELS = tuple(case.name for case in CASES)

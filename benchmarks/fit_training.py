@@ -119,8 +119,8 @@ def settle(*tensors: Any) -> None:
 
 def change(wanted: Wanted, model: Any) -> str:
     """Makes the model run in pieces or recompute, as wanted; returns memfit's words for it."""
-    from memfit.act.pieces import split
-    from memfit.act.recompute import recompute
+    from memfit.fitting.levers.micro_batches import split
+    from memfit.fitting.levers.recompute import recompute
     from memfit.units import parse_size
 
     if wanted.size is not None:
@@ -149,8 +149,8 @@ def run_fit(wanted: Wanted, model: Any) -> dict[str, Any]:
 
 def run_within(wanted: Wanted, model: Any) -> dict[str, Any]:
     """Fits arrays of one batch within a budget, and tells what memfit tried and chose."""
-    from memfit.act import fitting
     from memfit.errors import BudgetError
+    from memfit.fitting import fit as fitting
     from memfit.measure.peak import Peak
 
     x, y = make_data(wanted.case, wanted.batch_size)

@@ -18,7 +18,7 @@ import keras
 import numpy as np
 
 import memfit
-from memfit.diagnose.trend import fit_slope
+from memfit.diagnose.growth.trend import fit_slope
 
 ROWS, WIDTH = 200_000, 100  # of the data on disk, 80 MB
 BATCH, SMALL_BATCH = 1024, 128  # where activations take the memory

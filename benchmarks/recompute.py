@@ -60,7 +60,7 @@ def train(way: str) -> dict[str, Any]:
     import keras
     import numpy
 
-    from memfit.act.recompute import recompute
+    from memfit.fitting.levers.recompute import recompute
 
     keras.utils.set_random_seed(1)
     model = build()

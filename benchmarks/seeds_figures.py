@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from overhead import render_rows, show_mb
 from seeds_runs import SEEDS, Ran, Runner
 
-from memfit.diagnose.trend import fit_slope
+from memfit.diagnose.growth.trend import fit_slope
 
 # The aims.
 MOST_PEAK_SHARE = 0.1

@@ -15,9 +15,9 @@ from typing import Any
 
 from fit import join, limited_group
 
-from memfit.diagnose.phases import find_phases
-from memfit.diagnose.series import total_series
-from memfit.record.reader import read_run
+from memfit.diagnose.growth.phases import find_phases
+from memfit.diagnose.growth.series import total_series
+from memfit.record.read_run import read_run
 
 BACKENDS = ("tensorflow", "jax", "torch")
 VARIANTS = ("as_given", "by_hand", "with_memfit")

@@ -101,9 +101,6 @@ def read_cpu() -> float:
 
 def import_all(package: str, *, is_with_keras: bool) -> None:
     """Imports what a case needs, and lets frameworks set themselves up."""
-    import memfit.act.streaming.layout
-    import memfit.act.streaming.loader  # noqa: F401
-
     if package == "streaming":
         from stream_peers import import_streaming
 

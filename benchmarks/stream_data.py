@@ -54,7 +54,7 @@ def write_npy(folder: Path, num_rows: int) -> None:
 
 def write_store(folder: Path, num_rows: int) -> None:
     """Shuffles `x.npy` and `y.npy` once, into `store`."""
-    from memfit.act.streaming.ingest import ingest
+    from memfit.streaming.ingest.ingest import ingest
 
     ingest((folder / "x.npy", folder / "y.npy"), folder / "store")
 
@@ -100,7 +100,7 @@ def write_tfrecord(folder: Path, num_rows: int) -> None:
 
     All have the same length, so their bytes and checksums are made many at a time.
     """
-    from memfit.act.streaming.crc32c import masked_crc32c
+    from memfit.streaming.sources.crc32c import masked_crc32c
 
     size = 4 * WIDTH
     message = _example(b"\x00" * size, b"\x00" * 4)

@@ -55,7 +55,7 @@ class Rows:
 
 def make_query(folder: Path) -> Any:
     """Returns a query for all rows."""
-    from memfit.act.streaming.query import sql
+    from memfit.streaming.sources.query import sql
 
     return sql("SELECT * FROM samples ORDER BY y", lambda: sqlite3.connect(folder / "data.db"))
 
@@ -100,7 +100,7 @@ KINDS = {
 
 def open_kind(name: str, folder: Path) -> Any:
     """Returns a source and its layout."""
-    from memfit.act.streaming.layout import open_data
+    from memfit.streaming.open_data import open_data
 
     kind = KINDS[name]
     return open_data(kind.find(folder), **kind.asked)
@@ -114,8 +114,8 @@ def say_idle(text: str = "") -> None:
 
 def measure_least(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Reads an epoch with the least budget that memfit names for the source."""
-    from memfit.act.streaming.loader import Loader, Settings, know
-    from memfit.plan.shuffling import least_budget_bytes
+    from memfit.streaming.loader.loader import Loader, Settings, know
+    from memfit.streaming.order.shuffle_plan import least_budget_bytes
 
     opened = open_kind(wanted["case"], folder)
     least = least_budget_bytes(know(opened[0], BATCH, shuffles=True))
@@ -127,8 +127,8 @@ def measure_least(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
 
 def measure_resume(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Takes states at random points of two epochs; each time a stream made anew goes on there."""
-    from memfit.act.streaming.loader import Loader, Settings, know
-    from memfit.plan.shuffling import least_budget_bytes
+    from memfit.streaming.loader.loader import Loader, Settings, know
+    from memfit.streaming.order.shuffle_plan import least_budget_bytes
 
     def make() -> Loader:
         opened = open_kind(wanted["case"], folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memfit.record.reader import read_run
+from memfit.record.read_run import read_run
 
 SCRIPTS = Path(__file__).parent / "scripts"
 # Where control groups are.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memfit.agent import examiner
-from memfit.diagnose.lint import RULES, lint_source
+from memfit.lint import RULES, lint_source
 from memfit.report.explanation import list_codes, read_explanation
 
 ROOT = Path(__file__).parents[1]

@@ -16,7 +16,7 @@ EXPLAINED = sorted((ROOT / "src" / "memfit" / "report" / "explained").glob("*.md
 # Each block by itself, with names of a script around it; or all blocks of a page as one script.
 BY_BLOCK = [ROOT / "README.md", *(ROOT / "docs" / f"{one}.md" for one in ("fitting", "lint"))]
 AS_SCRIPTS = [ROOT / "docs" / f"{one}.md" for one in ("devices", "start", "growing")]
-# Run by tests/conformance/test_streaming_docs.py and test_search_loops.py.
+# Run by tests/backends/test_streaming_docs.py and test_search_loops.py.
 ELSEWHERE = {"streaming.md", "search.md"}
 
 

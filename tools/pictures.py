@@ -18,10 +18,10 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
 from memfit.diagnose.diagnosis import Diagnosis, diagnose
-from memfit.record.reader import read_run
+from memfit.record.read_run import read_run
 from memfit.record.recording import Recording
-from memfit.report.page.curves import find_curves
-from memfit.report.text import summarise
+from memfit.report.run.chart_curves import find_curves
+from memfit.report.run.text import summarise
 from memfit.units import format_size
 
 ROOT = Path(__file__).parents[1]

@@ -23,22 +23,22 @@ from memfit.errors import RunNotFoundError as RunNotFoundError
 from memfit.errors import UsageError as UsageError
 
 if TYPE_CHECKING:
-    from memfit.act.change import Change as Change
-    from memfit.act.configure import configure as configure
-    from memfit.act.fitting import BudgetWarning as BudgetWarning
-    from memfit.act.fitting import fit as fit
-    from memfit.act.guarding import guard as guard
-    from memfit.act.isolated import isolated as isolated
-    from memfit.act.pieces import split as split
-    from memfit.act.precision import reduce_precision as reduce_precision
-    from memfit.act.recompute import recompute as recompute
-    from memfit.act.session import SurvivorWarning as SurvivorWarning
-    from memfit.act.session import session as session
-    from memfit.act.streaming.batched import batches as batches
-    from memfit.act.streaming.ingest import ingest as ingest
-    from memfit.act.streaming.query import sql as sql
-    from memfit.act.streaming.stream import stream as stream
-    from memfit.agent.callbacks import MemoryMonitor as MemoryMonitor
+    from memfit.agent.monitor import MemoryMonitor as MemoryMonitor
+    from memfit.fitting.fit import BudgetWarning as BudgetWarning
+    from memfit.fitting.fit import fit as fit
+    from memfit.fitting.levers.accelerators import configure as configure
+    from memfit.fitting.levers.change import Change as Change
+    from memfit.fitting.levers.guard import guard as guard
+    from memfit.fitting.levers.micro_batches import split as split
+    from memfit.fitting.levers.precision import reduce_precision as reduce_precision
+    from memfit.fitting.levers.recompute import recompute as recompute
+    from memfit.sessions.isolated import isolated as isolated
+    from memfit.sessions.session import SurvivorWarning as SurvivorWarning
+    from memfit.sessions.session import session as session
+    from memfit.streaming.ingest.ingest import ingest as ingest
+    from memfit.streaming.sources.iterables import batches as batches
+    from memfit.streaming.sources.query import sql as sql
+    from memfit.streaming.stream import stream as stream
 
 __version__ = "0.1.0"
 __all__ = [
@@ -72,22 +72,22 @@ __all__ = [
 ]
 # Loaded when they are asked for: a Keras callback needs Keras, `import memfit` does not.
 _LATER = {
-    "BudgetWarning": ("memfit.act.fitting", "BudgetWarning"),
-    "Change": ("memfit.act.change", "Change"),
-    "MemoryMonitor": ("memfit.agent.callbacks", "MemoryMonitor"),
-    "SurvivorWarning": ("memfit.act.session", "SurvivorWarning"),
-    "batches": ("memfit.act.streaming.batched", "batches"),
-    "configure": ("memfit.act.configure", "configure"),
-    "fit": ("memfit.act.fitting", "fit"),
-    "guard": ("memfit.act.guarding", "guard"),
-    "ingest": ("memfit.act.streaming.ingest", "ingest"),
-    "isolated": ("memfit.act.isolated", "isolated"),
-    "recompute": ("memfit.act.recompute", "recompute"),
-    "reduce_precision": ("memfit.act.precision", "reduce_precision"),
-    "session": ("memfit.act.session", "session"),
-    "split": ("memfit.act.pieces", "split"),
-    "sql": ("memfit.act.streaming.query", "sql"),
-    "stream": ("memfit.act.streaming.stream", "stream"),
+    "BudgetWarning": ("memfit.fitting.fit", "BudgetWarning"),
+    "Change": ("memfit.fitting.levers.change", "Change"),
+    "MemoryMonitor": ("memfit.agent.monitor", "MemoryMonitor"),
+    "SurvivorWarning": ("memfit.sessions.session", "SurvivorWarning"),
+    "batches": ("memfit.streaming.sources.iterables", "batches"),
+    "configure": ("memfit.fitting.levers.accelerators", "configure"),
+    "fit": ("memfit.fitting.fit", "fit"),
+    "guard": ("memfit.fitting.levers.guard", "guard"),
+    "ingest": ("memfit.streaming.ingest.ingest", "ingest"),
+    "isolated": ("memfit.sessions.isolated", "isolated"),
+    "recompute": ("memfit.fitting.levers.recompute", "recompute"),
+    "reduce_precision": ("memfit.fitting.levers.precision", "reduce_precision"),
+    "session": ("memfit.sessions.session", "session"),
+    "split": ("memfit.fitting.levers.micro_batches", "split"),
+    "sql": ("memfit.streaming.sources.query", "sql"),
+    "stream": ("memfit.streaming.stream", "stream"),
 }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memfit.record.runs import list_runs
+from memfit.record.run_folder import list_runs
 
 
 def test_an_unknown_command_names_those_there_are(memfit):

@@ -60,7 +60,7 @@ def test_without_a_budget_the_kernel_kills_it(memfit, limited_group):
 def test_a_trial_that_passed_the_budget_does_not_end_the_training(memfit):
     # A pool of TensorFlow keeps what a step took: all that is tried after it seems too much.
     far = """
-import memfit.plan.pieces as sizes
+import memfit.fitting.size_search as sizes
 sizes._MOST_TIMES_LARGER, sizes._extrapolate = 99, lambda *_: 16384
 """
     ran = memfit.run(
@@ -118,7 +118,7 @@ def test_a_fit_that_memfit_cannot_look_into_runs_as_it_is(memfit):
 ROUNDS = """
 import keras, keras_tuner, numpy as np
 import memfit
-from memfit.agent.session import observed
+from memfit.agent.process_recorder import observed
 
 class Tuned(keras_tuner.HyperModel):
     def build(self, hp):

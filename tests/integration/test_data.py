@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from memfit.act.streaming.layout import open_data
-from memfit.act.streaming.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.open_data import open_data
 
 NUM_ROWS = 20_000
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_left(memfit, folder, argumen
 SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-from memfit.act.streaming import ingest as module
+from memfit.streaming.ingest import ingest as module
 scatter = module.scatter
 def slow(*args):
     print("begun", flush=True)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from memfit.diagnose.diagnosis import diagnose
-from memfit.record.reader import read_run
+from memfit.record.read_run import read_run
 
 LEAKING = """
 import time

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import BACKENDS, QUIET, SCRIPTS
 from memfit.diagnose.diagnosis import diagnose
-from memfit.record.reader import read_run
+from memfit.record.read_run import read_run
 
 BY_HAND = """
 import os, sys

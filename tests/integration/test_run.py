@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from memfit.record.entries import Hinted
+from memfit.record.evidence import Hinted
 
 SELF_PORTRAIT = """
 import json, os, sys, __main__

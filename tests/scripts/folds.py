@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 import memfit
-from memfit.diagnose.trend import fit_slope
+from memfit.diagnose.growth.trend import fit_slope
 from memfit.measure.process import read_process
 
 folds, how = int(sys.argv[1]), sys.argv[2]

@@ -23,10 +23,10 @@ os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 import keras  # noqa: E402  # the backend is chosen first
 import numpy as np  # noqa: E402
 
-from memfit.act.guarding import guard  # noqa: E402
-from memfit.act.probing import release  # noqa: E402
+from memfit.backends.arrays_on_disk import Kept  # noqa: E402
 from memfit.backends.exhausted import is_out_of_memory  # noqa: E402
-from memfit.backends.kept import Kept  # noqa: E402
+from memfit.fitting.levers.guard import guard  # noqa: E402
+from memfit.fitting.trial_steps import release  # noqa: E402
 
 # A piece of another size is compiled by JAX, which needs memory for that.
 ROOM_BYTES = 240_000_000 if backend == "jax" else 160_000_000
@@ -169,7 +169,7 @@ def run(where):
     return result
 
 
-guarded = importlib.import_module(f"memfit.backends.guarded.{backend}")
+guarded = importlib.import_module(f"memfit.backends.retry.{backend}")
 guarded.Kept = Counted
 for where in places or PLACES:
     Counted.number = 0

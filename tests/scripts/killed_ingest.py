@@ -12,9 +12,9 @@ import sys
 
 import numpy as np
 
-from memfit.act.streaming import passes
-from memfit.act.streaming.column_file import ColumnFile
-from memfit.act.streaming.ingest import ingest
+from memfit.streaming.ingest import passes
+from memfit.streaming.ingest.ingest import ingest
+from memfit.streaming.store.column_file import ColumnFile
 
 whole_write = ColumnFile.write
 

@@ -12,7 +12,7 @@ import numpy as np
 from keras.src.random.seed_generator import global_seed_generator
 
 import memfit
-from memfit.act.recompute import recompute
+from memfit.fitting.levers.recompute import recompute
 
 BACKEND = keras.backend.backend()
 L = keras.layers

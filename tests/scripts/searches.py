@@ -15,7 +15,7 @@ import numpy as np
 import optuna
 
 import memfit
-from memfit.diagnose.trend import fit_slope
+from memfit.diagnose.growth.trend import fit_slope
 from memfit.measure.process import read_process
 
 trials, how = int(sys.argv[1]), sys.argv[2]

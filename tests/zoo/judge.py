@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memfit.diagnose.diagnosis import diagnose
-from memfit.record.reader import read_run
-from memfit.report.json import to_plain
+from memfit.record.read_run import read_run
+from memfit.report.run.json import to_plain
 
 ZOO = Path(__file__).parent
 NOT_CAUSES = ("killed", "near-limit")

@@ -9,15 +9,15 @@ import threading
 import time
 from collections.abc import Callable
 
-from memfit.agent import collector
-from memfit.agent.buffers import read_buffers
-from memfit.agent.counting import count_things
-from memfit.agent.names import Names
-from memfit.agent.observed import Observed
-from memfit.agent.trials import try_collect, try_trim
-from memfit.agent.window import Window
-from memfit.measure.census import take_census
-from memfit.record.entries import Evidence, Look
+from memfit.agent import gc_pause
+from memfit.agent.allocation_window import Window
+from memfit.agent.growing_names import Names
+from memfit.agent.observations import Observed
+from memfit.agent.pipeline_buffers import read_buffers
+from memfit.agent.process_counts import count_things
+from memfit.agent.remedy_trials import try_collect, try_trim
+from memfit.heap.census import take_census
+from memfit.record.evidence import Evidence, Look
 
 # What looks may cost, as a share of the time since the last one.
 _SHARE_OF_TIME = 0.003
@@ -136,7 +136,7 @@ class Examiner:
         return now_t_s - self._suspicious_since_t_s >= _PATIENCE_S
 
     def _take_next_step(self) -> None:
-        if not collector.is_enabled():  # then garbage is what to look for first
+        if not gc_pause.is_enabled():  # then garbage is what to look for first
             self._next_steps.sort(key=lambda step: step[0] != self._collect)
         step = self._next_steps[0]
         is_main_thread = threading.current_thread() is threading.main_thread()

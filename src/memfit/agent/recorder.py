@@ -12,24 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import memfit
-from memfit import trouble
-from memfit.agent import collector
+from memfit import failsafe
+from memfit.agent import gc_pause
 from memfit.agent.examiner import Examiner
-from memfit.agent.observed import Observed
-from memfit.agent.phases import Phases
+from memfit.agent.observations import Observed
+from memfit.agent.phase_marks import Phases
 from memfit.agent.software import read_software
 from memfit.agent.suspicion import Suspicion
 from memfit.backends import DeviceMemory, active_backend_name, get_backend
-from memfit.measure.allocator import AllocatorMemory, read_allocator
+from memfit.failsafe import harmless
+from memfit.measure.environment import read_settings
 from memfit.measure.limits import find_limit
+from memfit.measure.malloc import AllocatorMemory, read_allocator
 from memfit.measure.process import read_children, read_process
-from memfit.measure.settings import read_settings
-from memfit.measure.user_code import find_running, is_importing, tell_place
-from memfit.record.entries import FORMAT, End, Header, Progress, Sample, Trouble
+from memfit.record.evidence import FORMAT, End, Header, Progress, Sample, Trouble
 from memfit.record.pace import sample_every_s
-from memfit.record.runs import create_file
+from memfit.record.run_folder import create_file
 from memfit.record.writer import Writer
-from memfit.trouble import harmless
+from memfit.user_code.frames import find_running, is_importing, tell_place
 
 _MOST_TROUBLES = 20
 # The script has come back to lines that it had left this often: it is in a loop.
@@ -110,7 +110,7 @@ class Recorder:
         self._lines: set[str] = set()
         self._last_line: str | None = None
         self._num_returns = 0
-        trouble.on_trouble = self._record_trouble
+        failsafe.on_trouble = self._record_trouble
         self._writer.append(_header())
         self.note_software()
         self._thread = threading.Thread(target=self._sample_forever, name="memfit", daemon=True)
@@ -156,7 +156,7 @@ class Recorder:
         return self.sample() if time.perf_counter() >= due_s else self._last_sample
 
     def _tick(self) -> None:
-        with collector.paused():
+        with gc_pause.paused():
             self.sample(reads_children=self._is_alone)
             if self._has_begun:
                 self.examine()

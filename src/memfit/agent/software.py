@@ -4,8 +4,8 @@ import sys
 import time
 
 from memfit.backends import BACKEND_NAMES, active_backend_name
-from memfit.measure.allocator import malloc_name
-from memfit.record.entries import Software
+from memfit.measure.malloc import malloc_name
+from memfit.record.evidence import Software
 
 _PACKAGES = ("keras", *BACKEND_NAMES, "jaxlib", "numpy")
 

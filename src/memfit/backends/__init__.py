@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-from memfit.trouble import harmless
+from memfit.failsafe import harmless
 
 _MOST_ARGUMENTS = 64
 _DEEPEST_ARGUMENT = 4
@@ -195,7 +195,7 @@ def loaded_backends() -> list[Backend]:
 
 def get_backend(name: str) -> Backend:
     """Returns the adapter of the framework `name`; loads the adapter, not the framework."""
-    return cast("Backend", importlib.import_module(f"memfit.backends.{name}"))
+    return cast("Backend", importlib.import_module(f"memfit.backends.observe.{name}"))
 
 
 def written_at(function: Any) -> tuple[str, str | None, int | None]:

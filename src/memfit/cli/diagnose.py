@@ -17,17 +17,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 0, or 3 with `--check` when a problem was found."""
-    from memfit.cli.results import load
+    from memfit.cli.load_run import load
 
     _, recording, diagnosis = load(args.name)
     if args.json:
-        from memfit.report.json import render_json
+        from memfit.report.run.json import render_json
 
         sys.stdout.write(render_json(recording, diagnosis))
     else:
         from rich.console import Console
 
-        from memfit.report.text import render_text
+        from memfit.report.run.text import render_text
 
         render_text(recording, diagnosis, Console(highlight=False))
     return 3 if args.check and diagnosis.has_problem else 0

@@ -15,7 +15,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints the limits, devices, allocator, versions and risky settings."""
     from rich.console import Console
 
-    from memfit.diagnose.machine import advise
+    from memfit.diagnose.machine_advice import advise
     from memfit.measure.machine import read_machine
     from memfit.report.machine import render_machine, render_machine_json
 

@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints the explanation of a code, or the list of codes."""
     from rich.console import Console
 
-    from memfit.diagnose.lint import RULES
+    from memfit.lint import RULES
     from memfit.report.explanation import list_codes, render_codes, render_explanation, render_rule
 
     console = Console(highlight=False)

@@ -10,7 +10,7 @@ HELP = "Write data into a folder in a random order, for memfit.stream."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of this command."""
-    from memfit.cli.given_data import add_source_arguments
+    from memfit.cli.data_arguments import add_source_arguments
 
     add_source_arguments(parser)
     parser.add_argument("folder", metavar="FOLDER", help="where to write; not there yet")
@@ -24,11 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the folder and says what is in it."""
-    from memfit.act.streaming.ingest import ingest
-    from memfit.act.streaming.layout import open_data
-    from memfit.act.streaming.source import row_bytes
-    from memfit.act.streaming.writing import find_unfinished
-    from memfit.cli.given_data import read_options, read_source
+    from memfit.cli.data_arguments import read_options, read_source
+    from memfit.streaming.data.source import row_bytes
+    from memfit.streaming.ingest.ingest import ingest
+    from memfit.streaming.open_data import open_data
+    from memfit.streaming.store.atomic_folder import find_unfinished
     from memfit.units import format_duration, format_size
 
     began_s = time.monotonic()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memfit.errors import UsageError
 
 if TYPE_CHECKING:
-    from memfit.diagnose.lint.hint import Hint
+    from memfit.lint.hint import Hint
 
 HELP = "Look for what makes memory grow in code, before it runs."
 _SKIPPED = {"site-packages", "__pycache__", "venv", "node_modules"}
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 def lint_file(path: Path) -> "Sequence[Hint]":
     """Returns the hints on one file; what cannot be read is a hint too."""
-    from memfit.diagnose.lint import lint_source, unreadable
+    from memfit.lint import lint_source, unreadable
 
     try:
         with tokenize.open(path) as file:  # heeds a coding cookie and a byte order mark

@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints where it is."""
-    from memfit.cli.results import load, write_text
-    from memfit.report.html import render_html
+    from memfit.cli.load_run import load, write_text
+    from memfit.report.run.html import render_html
 
     folder, recording, diagnosis = load(args.name)
     path = args.out or folder / "report.html"

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns the script's own exit code, or 3 with `--check` when a problem was found."""
-    from memfit.cli.supervised import exit_like, open_run, read_budgets, show_result, supervise
+    from memfit.cli.supervised_run import exit_like, open_run, read_budgets, show_result, supervise
 
     if not args.is_module:
         _require_script(Path(args.target))

@@ -13,8 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints one row for each run."""
-    from memfit.cli.results import load
-    from memfit.record.runs import RUNS_FOLDER, list_runs
+    from memfit.cli.load_run import load
+    from memfit.record.run_folder import RUNS_FOLDER, list_runs
 
     folders = list_runs()
     if not folders and not args.json:
@@ -25,13 +25,13 @@ def run(args: argparse.Namespace) -> int:
         return 0
     results = [load(str(folder))[1:] for folder in folders]
     if args.json:
-        from memfit.report.json import render_json_list
+        from memfit.report.run.json import render_json_list
 
         sys.stdout.write(render_json_list(results))
     else:
         from rich.console import Console
 
-        from memfit.report.listing import render_runs
+        from memfit.report.runs_table import render_runs
 
         render_runs(results, Console(highlight=False))
     return 0

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from memfit.cli.live import LiveRun
-from memfit.record.entries import Sample
-from memfit.report.live import format_status
+from memfit.record.evidence import Sample
+from memfit.report.live_line import format_status
+from memfit.supervise.live_status import LiveRun
 
 _FEWEST_ROWS = 6
 _SAVE, _RESTORE, _CLEAR_LINE = "\0337", "\0338", "\033[2K"

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from memfit.diagnose.attribution import find_causes
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.diagnose.growth import Growth, judge_growth
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.diagnose.growth.growth import Growth, judge_growth
+from memfit.diagnose.growth.phases import Phase, find_phases
+from memfit.diagnose.growth.series import Point, total_series
 from memfit.diagnose.killed import find_killed
 from memfit.diagnose.limits import find_near_limit, headroom_bytes, peak_rss_bytes
 from memfit.diagnose.mending import complete
-from memfit.diagnose.phases import Phase, find_phases
-from memfit.diagnose.series import Point, total_series
+from memfit.diagnose.ranking import find_causes
 from memfit.measure.limits import Limit
-from memfit.record.entries import Called, Hinted, Trial
+from memfit.record.evidence import Called, Hinted, Trial
 from memfit.record.recording import Recording
 
 # Sent by people and schedulers to end a run; none of these is the script's failure.

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from memfit.diagnose.finding import Finding
-from memfit.diagnose.growth import Growth
+from memfit.diagnose.causes.finding import Finding
+from memfit.diagnose.growth.growth import Growth
+from memfit.diagnose.growth.series import Point
 from memfit.diagnose.limits import peak_held_bytes
-from memfit.diagnose.series import Point
 from memfit.measure.limits import Limit
-from memfit.record.entries import Exit
+from memfit.record.evidence import Exit
 from memfit.record.recording import Recording
 from memfit.units import format_duration, format_size
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from memfit.diagnose.finding import Finding
-from memfit.diagnose.series import Point
+from memfit.diagnose.causes.finding import Finding
+from memfit.diagnose.growth.series import Point
 from memfit.record.recording import Recording
 from memfit.units import format_size
 

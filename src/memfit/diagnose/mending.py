@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memfit.diagnose.finding import Finding
-from memfit.diagnose.hints import answer_folklore, cite, stream_instead
-from memfit.diagnose.rewrite import closing, mend
-from memfit.record.entries import Called, Hinted
+from memfit.diagnose.annotate import answer_folklore, cite, stream_instead
+from memfit.diagnose.causes.finding import Finding
+from memfit.fixes.statement import closing, mend
+from memfit.record.evidence import Called, Hinted
 
 # The shape of a tensor of more than one number, as in "float32 (512, 64)".
 _SHAPE = re.compile(r"\(\d")

@@ -14,12 +14,12 @@ from pathlib import Path
 import psutil
 
 from memfit.backends import BACKEND_NAMES
-from memfit.measure.allocator import malloc_name
 from memfit.measure.control_group import find_control_group
+from memfit.measure.environment import read_settings
 from memfit.measure.limits import Limit, find_limits
+from memfit.measure.malloc import malloc_name
 from memfit.measure.nvidia import NvidiaMemory, open_nvidia
 from memfit.measure.pressure import Pressure, read_pressure
-from memfit.measure.settings import read_settings
 
 _PACKAGES = ("memfit", "keras", *BACKEND_NAMES, "numpy")
 # A first import of TensorFlow from a cold disk takes long.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from memfit.record.entries import (
+from memfit.record.evidence import (
     FORMAT,
     Entry,
     Evidence,
@@ -16,7 +16,7 @@ from memfit.record.entries import (
     Software,
     Trouble,
 )
-from memfit.record.runs import SUPERVISOR_FILE
+from memfit.record.run_folder import SUPERVISOR_FILE
 
 EntryType = TypeVar("EntryType")
 

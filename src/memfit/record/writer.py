@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from memfit.record.entries import Entry
-from memfit.record.lines import encode
+from memfit.record.evidence import Entry
+from memfit.record.jsonl import encode
 
 
 class Writer:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memfit.act.streaming.checking import Checked
-from memfit.act.streaming.inspecting import ColumnInfo, DataInfo
-from memfit.act.streaming.timing import Timed, Timing
+from memfit.streaming.inspect.describe import ColumnInfo, DataInfo
+from memfit.streaming.inspect.speed import Timed, Timing
+from memfit.streaming.inspect.verify import Checked
 from memfit.units import format_duration, format_size
 
 _ROLES = ("inputs", "targets", "weights")

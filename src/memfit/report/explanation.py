@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
-from memfit.diagnose.lint.hint import Rule
+from memfit.lint.hint import Rule
 
 _FOLDER = files("memfit.report") / "explained"
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")

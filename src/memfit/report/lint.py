@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from memfit.diagnose.lint.hint import Hint
+from memfit.lint.hint import Hint
 
 
 def render_hints(hints: Sequence[Hint], *, num_files: int) -> str:

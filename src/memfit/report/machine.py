@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from memfit.diagnose.machine import Advice
+from memfit.diagnose.machine_advice import Advice
 from memfit.measure.machine import Machine
 from memfit.units import format_size
 

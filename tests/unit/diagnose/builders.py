@@ -1,11 +1,11 @@
 """Small recordings made by hand."""
 
-from memfit.diagnose.phases import find_phases
-from memfit.diagnose.series import total_series
-from memfit.measure.allocator import AllocatorMemory
+from memfit.diagnose.growth.phases import find_phases
+from memfit.diagnose.growth.series import total_series
 from memfit.measure.limits import Limit
+from memfit.measure.malloc import AllocatorMemory
 from memfit.measure.process import ChildMemory, ProcessMemory
-from memfit.record.entries import FORMAT, Header, Mark, Progress, Sample
+from memfit.record.evidence import FORMAT, Header, Mark, Progress, Sample
 from memfit.record.recording import Recording
 
 MB = 1_000_000

@@ -7,7 +7,7 @@ from builders import MB, header, outside, points_and_phases, trained
 
 from memfit.diagnose.diagnosis import diagnose
 from memfit.measure.control_group import ControlGroupMemory
-from memfit.record.entries import Exit, Mark
+from memfit.record.evidence import Exit, Mark
 from memfit.record.recording import Recording
 
 STEADY = [500 * MB] * 12

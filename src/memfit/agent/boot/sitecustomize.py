@@ -18,9 +18,9 @@ def _load() -> None:
     except ImportError:
         if this is not None:
             sys.modules["sitecustomize"] = this
-    from memfit.agent import imports
+    from memfit.agent import import_watch
 
-    imports.watch()
+    import_watch.watch()
 
 
 try:

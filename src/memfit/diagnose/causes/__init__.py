@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from memfit.diagnose.case import Case
 from memfit.diagnose.causes.accumulating import (
     find_accumulating,
     find_files,
@@ -12,7 +11,9 @@ from memfit.diagnose.causes.accumulating import (
 )
 from memfit.diagnose.causes.allocator import find_pool, find_retained, find_retained_too
 from memfit.diagnose.causes.buffers import find_large_buffers
+from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.data import find_data_in_memory
+from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.causes.garbage import find_garbage, find_late_garbage
 from memfit.diagnose.causes.held import find_held, find_views
 from memfit.diagnose.causes.pages import find_file_pages
@@ -28,7 +29,6 @@ from memfit.diagnose.causes.unexplained import (
     find_unexplained,
 )
 from memfit.diagnose.causes.workers import find_workers
-from memfit.diagnose.finding import Finding
 
 Check = Callable[[Case], list[Finding]]
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memfit.diagnose.case import Case, Rise, is_continuing
-from memfit.diagnose.finding import Finding
-from memfit.record.entries import Look, Made
+from memfit.diagnose.causes.case import Case, Rise, is_continuing
+from memfit.diagnose.causes.finding import Finding
+from memfit.record.evidence import Look, Made
 
 _ISOLATE = (
     "Put the body of the loop into with memfit.session(): it lets go of each model and of what "

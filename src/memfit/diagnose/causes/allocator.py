@@ -2,10 +2,10 @@
 
 import itertools
 
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.measure.allocator import AllocatorMemory
-from memfit.record.entries import Holding, Sample, Trial
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.measure.malloc import AllocatorMemory
+from memfit.record.evidence import Holding, Sample, Trial
 from memfit.units import format_size
 
 _LEAST_SHARE = 0.5

@@ -1,9 +1,9 @@
 """Buffers of data pipelines that hold more than they need, told before they are full."""
 
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.diagnose.reordered import CACHED_STAYS
-from memfit.record.entries import Buffer
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.fixes.pipelines import CACHED_STAYS
+from memfit.record.evidence import Buffer
 from memfit.units import format_size
 
 # Below this a buffer is nobody's problem.

@@ -1,8 +1,8 @@
 """Data that is held whole, and the copies that are made of it."""
 
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.record.entries import Loaded
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.record.evidence import Loaded
 from memfit.units import format_size
 
 _LEAST_BYTES = 100_000_000

@@ -1,8 +1,8 @@
 """Garbage that waits for a collector that is off, frozen or too late."""
 
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.record.entries import Called, Look, Trial
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.record.evidence import Called, Look, Trial
 from memfit.units import format_size
 
 _LEAST_FREED_BYTES = 8_000_000

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.record.entries import Holding
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.record.evidence import Holding
 from memfit.units import format_size
 
 _LEAST_SHARE = 0.1

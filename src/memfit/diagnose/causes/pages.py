@@ -1,8 +1,8 @@
 """Pages of files: they count as resident, and the kernel takes them back when it needs to."""
 
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.record.entries import Holding
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.record.evidence import Holding
 from memfit.units import format_size
 
 _LEAST_BYTES = 30_000_000

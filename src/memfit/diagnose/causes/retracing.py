@@ -1,8 +1,8 @@
 """A compiled function that is traced or compiled again and again."""
 
-from memfit.diagnose.case import Case, is_continuing
-from memfit.diagnose.finding import Finding
-from memfit.record.entries import Retraced
+from memfit.diagnose.causes.case import Case, is_continuing
+from memfit.diagnose.causes.finding import Finding
+from memfit.record.evidence import Retraced
 
 _FIXES = {
     "tf.function": (

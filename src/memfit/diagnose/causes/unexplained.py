@@ -1,8 +1,8 @@
 """What is known and what is not, where no cause accounts for the growth."""
 
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.record.entries import Allocated
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.record.evidence import Allocated
 from memfit.units import format_size
 
 _LEAST_SCALARS = 50

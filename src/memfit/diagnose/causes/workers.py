@@ -1,8 +1,8 @@
 """Worker processes that each hold a copy of the data, or grow themselves."""
 
-from memfit.diagnose.case import Case
-from memfit.diagnose.finding import Finding
-from memfit.record.entries import Made, Sample
+from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.finding import Finding
+from memfit.record.evidence import Made, Sample
 from memfit.units import format_size
 
 _LEAST_BYTES = 16_000_000

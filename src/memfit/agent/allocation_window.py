@@ -1,0 +1,133 @@
+"""A short window in which allocations are traced: which line leaves what behind.
+
+Python's own allocations and numpy's are seen with their bytes; tensors of TensorFlow, JAX and
+torch keep theirs elsewhere, so those are found among all objects and counted by their shape.
+"""
+
+import sys
+import time
+import tracemalloc
+from collections import defaultdict
+from collections.abc import Iterator
+
+from memfit.backends import loaded_backends
+from memfit.failsafe import harmless
+from memfit.heap.describe import describe
+from memfit.heap.tracked import count_types, pick
+from memfit.record.evidence import Allocated
+from memfit.user_code.frames import find_running, is_user_file, tell_place
+
+_FRAMES = 24
+_MOST_LINES = 5
+_LEAST_BYTES = 50_000
+# What TensorFlow keeps of each number that it has not met before.
+_SCALAR_BYTES = 700
+_TENSORS = frozenset({"EagerTensor", "ArrayImpl", "Tensor"})
+
+Line = tuple[str, int]
+
+
+class Window:
+    """Traces from its making until `close`. Two snapshots tell what stays from what passes."""
+
+    def __init__(self) -> None:
+        self._begun_s = time.monotonic()
+        self._first: dict[Line, tuple[int, int]] | None = None
+        self._first_s = 0.0
+        self._scalars: dict[Line, set[float]] = defaultdict(set)
+        self._stops = [one.watch_scalars(self._note_scalar) for one in loaded_backends()]
+        tracemalloc.start(_FRAMES)
+
+    @harmless
+    def _note_scalar(self, value: float) -> None:
+        line = find_running(sys._getframe(1))
+        if line is not None:
+            self._scalars[line].add(value)
+
+    @staticmethod
+    def is_possible() -> bool:
+        """Whether the script does not trace allocations itself."""
+        return not tracemalloc.is_tracing()
+
+    @property
+    def age_s(self) -> float:
+        """Time since it was opened."""
+        return time.monotonic() - self._begun_s
+
+    def look(self) -> None:
+        """Takes the first snapshot: what is there after the first steps."""
+        if self._first is None:
+            self._first = _python_lines()
+            self._first_s = time.monotonic()
+
+    def close(self) -> list[Allocated]:
+        """Ends the tracing and returns the lines that left the most behind."""
+        try:
+            now = time.monotonic()
+            before = self._first or {}
+            python = {
+                line: (size - before.get(line, (0, 0))[0], count - before.get(line, (0, 0))[1])
+                for line, (size, count) in _python_lines().items()
+            }
+            tensors = _tensor_lines()
+        finally:
+            tracemalloc.stop()
+            for stop in self._stops:
+                stop()
+        scalars = {
+            line: (_SCALAR_BYTES * len(values), len(values))
+            for line, values in self._scalars.items()
+        }
+        window_s = now - (self._first_s or self._begun_s)
+        return [
+            *_top("scalar", scalars, now, now - self._begun_s, least_bytes=0),
+            *_top("tensor", tensors, now, now - self._begun_s),
+            *_top("python", python, now, window_s),
+        ]
+
+
+def _top(
+    thing: str,
+    lines: dict[Line, tuple[int, int]],
+    now_t_s: float,
+    window_s: float,
+    *,
+    least_bytes: int = _LEAST_BYTES,
+) -> Iterator[Allocated]:
+    most = sorted(lines.items(), key=lambda item: -item[1][0])[:_MOST_LINES]
+    for (file, line), (size, count) in most:
+        if size >= least_bytes:
+            place = tell_place(file, line)
+            yield Allocated(now_t_s, round(window_s, 3), thing, size, count, *place)
+
+
+def _python_lines() -> dict[Line, tuple[int, int]]:
+    """Bytes and blocks by the innermost line of the person's code."""
+    lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for statistic in tracemalloc.take_snapshot().statistics("traceback"):
+        line = _user_line(statistic.traceback)
+        if line is not None:
+            size, count = lines[line]
+            lines[line] = (size + statistic.size, count + statistic.count)
+    return dict(lines)
+
+
+def _tensor_lines() -> dict[Line, tuple[int, int]]:
+    """Tensors that were made in the window and are alive, by the line that made them."""
+    lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for tensor in pick({kind for kind in count_types() if kind.__name__ in _TENSORS}):
+        trace = tracemalloc.get_object_traceback(tensor)
+        line = _user_line(trace) if trace is not None else None
+        known = describe(tensor) if line is not None else None
+        if line is not None and known is not None:
+            size, count = lines[line]
+            lines[line] = (size + known.size_bytes, count + 1)
+    return dict(lines)
+
+
+def _user_line(trace: tracemalloc.Traceback) -> Line | None:
+    """The innermost line of the person's code; frames come with the oldest first."""
+    for frame in reversed(trace):
+        if is_user_file(frame.filename):
+            return frame.filename, frame.lineno
+    return None

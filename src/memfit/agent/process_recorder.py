@@ -1,0 +1,93 @@
+"""The one recorder of this process under `memfit run`, begun when it is first needed."""
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+
+from memfit.agent.observations import Observed
+from memfit.agent.recorder import Counters, Recorder
+from memfit.failsafe import harmless
+from memfit.record.handover import Handover
+
+counters = Counters()
+observed = Observed()
+_recorder: Recorder | None = None
+_is_tried = False
+
+
+def get_recorder() -> Recorder | None:
+    """Returns this process's recorder; `None` without `memfit run` or where it cannot write."""
+    global _recorder, _is_tried
+    if not _is_tried:
+        _is_tried = True
+        handover = Handover.from_environment()
+        if handover is not None:
+            _recorder = Recorder(handover.run, counters, observed, is_alone=False)
+            if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+                os.register_at_fork(after_in_child=_forget)
+    return _recorder
+
+
+def is_script() -> bool:
+    """Whether this is the process of the script itself, not one that it started."""
+    handover = Handover.from_environment()
+    return handover is not None and handover.supervisor_pid == os.getppid()
+
+
+def adds_logs() -> bool:
+    """Whether memory figures go into Keras's logs (`memfit run --no-logs` says no)."""
+    handover = Handover.from_environment()
+    return handover is None or handover.adds_logs
+
+
+def budgets() -> Mapping[str, str]:
+    """Returns what every `fit` may take (`memfit run --budget`); empty without one."""
+    handover = Handover.from_environment()
+    return {} if handover is None else handover.budgets
+
+
+def count_call() -> None:
+    """Counts a call of a compiled function."""
+    counters.calls += 1
+    if not _is_tried:
+        _begin()
+    elif _recorder is not None and _recorder.wants_collection and is_between_steps():
+        _recorder.collect()
+
+
+def count_update() -> None:
+    """Counts an optimizer update."""
+    counters.updates += 1
+    if not _is_tried:
+        _begin()
+
+
+def is_between_steps() -> bool:
+    """Whether this is the script's own thread, and no function is being traced in it."""
+    tf = sys.modules.get("tensorflow")
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and (tf is None or bool(tf.executing_eagerly()))
+
+
+_begin = harmless(get_recorder)
+
+
+class Observer:
+    """Takes what the frameworks tell: steps go to the counters, the rest is kept by line."""
+
+    stepped = staticmethod(count_call)
+    made = staticmethod(observed.made)
+    compiled = staticmethod(observed.compiled)
+    loaded = staticmethod(observed.loaded)
+
+
+observer = Observer()
+
+
+def _forget() -> None:
+    """After a fork: the child has its own recording, if it ever trains."""
+    global _recorder, _is_tried
+    if _recorder is not None:
+        _recorder.forget()
+    _recorder, _is_tried = None, False

@@ -1,0 +1,224 @@
+"""Pieces on JAX: a `jax.lax.scan` over the whole pieces, then what is left of the batch."""
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
+from memfit.backends.micro_batches.loss_weights import (
+    NeedsTotalsError,
+    count_losses,
+    counted,
+    weighed,
+)
+from memfit.backends.xla_order import run_once_there
+
+_State = tuple[Any, ...]
+# Takes a piece, its share of the samples and what earlier pieces left; returns what it leaves
+# and its predictions.
+_Run = Callable[[Any, float, Any], tuple[Any, Any]]
+
+
+def make_train_step(model: Any, pieces: Pieces) -> Any:
+    """Returns a step that runs the batch piece by piece and updates the weights once."""
+    return _fresh(model, pieces, "train_step")
+
+
+def make_test_step(model: Any, pieces: Pieces) -> Any:
+    """Returns a step that evaluates the batch piece by piece."""
+    return _fresh(model, pieces, "test_step")
+
+
+def _fresh(model: Any, pieces: Pieces, name: str) -> Any:
+    """Returns a step that is a new function after each change of size.
+
+    JAX remembers what it compiled by function and shapes; it knows nothing of the size.
+    """
+    loop = Loop(pieces)
+
+    def step(model: Any, state: _State, data: Any) -> tuple[Any, _State]:
+        done: tuple[Any, _State] = getattr(loop, name)(model, state, data)
+        return done
+
+    def renew(_: int) -> None:
+        if name in model.__dict__:
+            setattr(model, name.replace("step", "function"), None)
+            new = types.FunctionType(step.__code__, step.__globals__, name, None, step.__closure__)
+            model.__dict__[name] = types.MethodType(new, model)
+
+    pieces.on_resize(renew)
+    return step
+
+
+def get_random_state() -> None:
+    """Keras keeps what it draws from in variables of the model."""
+
+
+def set_random_state(state: None) -> None:
+    """There is nothing to put back."""
+
+
+class Loop:
+    """The pieces of a batch, one after another."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._needs_totals = False
+
+    def train_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
+        """Stands in for the model's own."""
+        trainable, _, optimizer, _ = state
+        logs, gradients, others, metrics = self.learn(model, state, data)
+        trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
+        return logs, (trainable, others, optimizer, metrics)
+
+    def learn(self, model: Any, state: _State, data: Any) -> tuple[Any, Any, Any, Any]:
+        """Returns logs, gradients, variables that are not trained, and metrics."""
+        trainable, others, optimizer, metrics = state
+        averaged = self._averaged_indices(model)
+        begin = [others[index] for index in averaged]
+        totals = self._count(model, state, data) if self._needs_totals else None
+
+        def run_piece(piece: Any, share: float, carry: Any) -> tuple[Any, Any]:
+            gradients, moved, others, metrics = carry
+            x, y, sample_weight = unpack(piece)
+
+            def learn(trainable: Any) -> tuple[Any, Any]:
+                with weighed(model, share, totals):
+                    loss, aux = model.compute_loss_and_updates(
+                        trainable,
+                        others,
+                        metrics,
+                        x,
+                        y,
+                        sample_weight,
+                        training=True,
+                        optimizer_variables=optimizer,
+                    )
+                return loss * share, aux
+
+            (_, aux), found = jax.value_and_grad(learn, has_aux=True)(trainable)
+            loss, y_pred, others, metrics = aux
+            gradients = jax.tree.map(jnp.add, gradients, found)
+            moved = [
+                total + share * others[index] for total, index in zip(moved, averaged, strict=True)
+            ]
+            others = list(others)
+            for index, value in zip(averaged, begin, strict=True):
+                others[index] = value
+            metrics = self._update(model, metrics, loss, piece, y_pred)
+            return (gradients, moved, others, metrics), y_pred if self._pieces.collects else None
+
+        zeros = jax.tree.map(jnp.zeros_like, (list(trainable), begin))
+        try:
+            carry, y_pred = self._each(data, run_piece, (*zeros, list(others), list(metrics)))
+        except NeedsTotalsError:
+            self._needs_totals = True
+            return self.learn(model, state, data)
+        gradients, moved, others, metrics = carry
+        for index, value in zip(averaged, moved, strict=True):
+            others[index] = value
+        logs, metrics = self._finish(model, metrics, data, y_pred)
+        return logs, gradients, others, metrics
+
+    def test_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
+        """Stands in for the model's own."""
+        trainable, others, metrics = state
+        totals = self._count(model, state, data) if self._needs_totals else None
+
+        def run_piece(piece: Any, share: float, carry: Any) -> tuple[Any, Any]:
+            others, metrics = carry
+            x, y, sample_weight = unpack(piece)
+            with weighed(model, share, totals):
+                _, aux = model.compute_loss_and_updates(
+                    trainable, others, metrics, x, y, sample_weight, training=False
+                )
+            loss, y_pred, others, metrics = aux
+            metrics = self._update(model, metrics, loss, piece, y_pred)
+            return (list(others), metrics), y_pred if self._pieces.collects else None
+
+        try:
+            (others, metrics), y_pred = self._each(data, run_piece, (list(others), list(metrics)))
+        except NeedsTotalsError:
+            self._needs_totals = True
+            return self.test_step(model, state, data)
+        logs, metrics = self._finish(model, metrics, data, y_pred)
+        return logs, (trainable, others, metrics)
+
+    def _each(self, data: Any, run_piece: _Run, carry: Any) -> tuple[Any, Any]:
+        """Returns what the last piece left and the predictions of all, in the batch's order."""
+        check(data)
+        size = self._pieces.size
+        num_samples = flatten(data)[0].shape[0]
+        num_whole, rest = divmod(num_samples, size)
+        predictions = []
+
+        def run_at(carry: Any, index: Any) -> tuple[Any, Any]:
+            piece = cut(data, lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, index * size, size))
+            return run_piece(piece, size / num_samples, carry)
+
+        if num_whole:
+            carry, stacked = jax.lax.scan(run_at, carry, jnp.arange(num_whole))
+            predictions.append(jax.tree.map(lambda one: one.reshape(-1, *one.shape[2:]), stacked))
+        if rest:
+
+            def run_rest(carry: Any) -> tuple[Any, Any]:
+                tail = cut(data, lambda leaf: leaf[num_whole * size :])
+                return run_piece(tail, rest / num_samples, carry)
+
+            # XLA would else run the rest beside the others.
+            carry, y_pred = run_once_there(run_rest, carry if num_whole else (), carry)
+            predictions.append(y_pred)
+        return carry, jax.tree.map(lambda *parts: jnp.concatenate(parts), *predictions)
+
+    def _update(self, model: Any, metrics: Any, loss: Any, piece: Any, y_pred: Any) -> Any:
+        """Returns the metrics after one piece; without predictions only the loss is told."""
+        x, y, sample_weight = unpack(piece)
+
+        def update() -> None:
+            model._loss_tracker.update_state(loss, sample_weight=flatten(piece)[0].shape[0])
+            if not self._pieces.collects:
+                model.compute_metrics(x, y, y_pred, sample_weight)
+
+        return _with_metrics(model, metrics, update)[1]
+
+    def _finish(self, model: Any, metrics: Any, data: Any, y_pred: Any) -> tuple[Any, Any]:
+        """Returns the logs of the batch and the metrics."""
+        if not self._pieces.collects:
+            return _with_metrics(model, metrics, model.get_metrics_result)
+        x, y, sample_weight = unpack(data)
+        return _with_metrics(
+            model, metrics, lambda: model.compute_metrics(x, y, y_pred, sample_weight)
+        )
+
+    def _count(self, model: Any, state: _State, data: Any) -> list[Any]:
+        """Returns what each loss is averaged over, for the whole batch."""
+        trainable, others, metrics = state[0], state[1], state[-1]
+
+        def run_piece(piece: Any, _: float, carry: Any) -> tuple[Any, Any]:
+            x, y, sample_weight = unpack(piece)
+            with counted(model) as counts:
+                model.compute_loss_and_updates(
+                    trainable, others, metrics, x, y, sample_weight, training=False
+                )
+            return [total + count for total, count in zip(carry, counts, strict=True)], None
+
+        return list(self._each(data, run_piece, [jnp.zeros(())] * count_losses(model))[0])
+
+    def _averaged_indices(self, model: Any) -> list[int]:
+        wanted = {id(one) for one in self._pieces.averaged}
+        return [i for i, one in enumerate(model.non_trainable_variables) if id(one) in wanted]
+
+
+def _with_metrics(model: Any, metrics: Any, run: Callable[[], Any]) -> tuple[Any, list[Any]]:
+    """Runs with the metrics at these values; returns what it returned and the new values."""
+    from keras.src import backend
+
+    mapping = list(zip(model.metrics_variables, metrics, strict=True))
+    with backend.StatelessScope(state_mapping=mapping) as scope:
+        result = run()
+    return result, [scope.get_current_value(one) for one, _ in mapping]

@@ -1,0 +1,256 @@
+"""Pieces on TensorFlow: a `tf.while_loop` that keeps them in order.
+
+An unrolled loop would let TensorFlow run the pieces side by side, which saves nothing. The size of
+a piece is a variable, so that another size needs no new trace; XLA needs it fixed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
+from memfit.backends.micro_batches.loss_weights import (
+    NeedsTotalsError,
+    count_losses,
+    counted,
+    get_trackers,
+    untracked,
+    weighed,
+)
+from memfit.errors import UsageError
+
+# Takes a piece, its share of the samples and what earlier pieces left; returns what it leaves.
+_Run = Callable[[Any, Any, list[Any]], list[Any]]
+
+
+def make_train_step(model: Any, pieces: Pieces) -> Any:
+    """Returns a step that runs the batch piece by piece and updates the weights once."""
+    return Loop(model, pieces, is_training=True).train_step
+
+
+def make_test_step(model: Any, pieces: Pieces) -> Any:
+    """Returns a step that evaluates the batch piece by piece."""
+    return Loop(model, pieces, is_training=False).run
+
+
+def get_random_state() -> None:
+    """Keras keeps what it draws from in variables of the model."""
+
+
+def set_random_state(state: None) -> None:
+    """There is nothing to put back."""
+
+
+def check_model(model: Any, pieces: Pieces) -> None:
+    """Raises if the batches of this model cannot be cut on TensorFlow, and says why."""
+    if pieces.collects and model.jit_compile:
+        raise UsageError(
+            "Cannot gather predictions under XLA for metrics that need the whole batch. "
+            "Received: jit_compile=True and a metric that memfit cannot add up over pieces. "
+            "Compile with jit_compile=False, or use Keras's own metrics."
+        )
+
+
+def update(model: Any, gradients: Sequence[Any]) -> None:
+    """Updates the weights by their gradients."""
+    if gradients:
+        model.optimizer.apply_gradients(zip(gradients, model.trainable_weights, strict=True))
+
+
+class Loop:
+    """The pieces of a batch, one after another.
+
+    Args:
+        model: The model that is trained.
+        pieces: How batches are cut.
+        is_training: Whether gradients are computed.
+        is_whole: Whether a batch is always one piece; then nothing is cut.
+    """
+
+    def __init__(
+        self, model: Any, pieces: Pieces, *, is_training: bool, is_whole: bool = False
+    ) -> None:
+        self._pieces = pieces
+        self._is_training = is_training
+        self._is_whole = is_whole
+        self._collects = pieces.collects and not is_whole
+        self._is_fixed = bool(model.jit_compile)
+        self._needs_totals = False
+        self._gradients: list[Any] = []
+        self._has_gradient: list[bool] = []
+        self._size = tf.Variable(pieces.size, trainable=False)
+        pieces.on_resize(self._size.assign)
+        if self._is_fixed:
+            pieces.on_resize(lambda _: _forget_functions(model))
+        if not is_whole:
+            check_model(model, pieces)
+
+    def train_step(self, model: Any, data: Any) -> Any:
+        """Stands in for the model's own."""
+        logs, gradients = self.learn(model, data)
+        update(model, gradients)
+        return logs
+
+    def learn(self, model: Any, data: Any) -> tuple[Any, list[Any]]:
+        """Returns the logs and the gradients of the batch."""
+        logs = self.run(model, data)
+        gradients, self._gradients = self._gradients, []
+        return logs, gradients
+
+    def run(self, model: Any, data: Any) -> Any:
+        """Returns the logs; stands in for the model's own `test_step`."""
+        if not self._is_whole:
+            check(data)
+        model._symbolic_build(data_batch=data)  # nothing can be made inside a loop
+        weights = model.trainable_weights if self._is_training else []
+        averaged = list(self._pieces.averaged) if self._is_training else []
+        begin = [tf.identity(one.value) for one in averaged]
+        self._has_gradient = [False] * len(weights)
+        totals = self._count(model, data) if self._needs_totals else None
+
+        def run_piece(piece: Any, share: Any, carry: list[Any]) -> list[Any]:
+            left, arrays = carry[:num_sums], carry[num_sums:]
+            gradients, losses, y_pred = self._learn(model, piece, share, totals, weights)
+            moved = [share * one.value for one in averaged]
+            for one, value in zip(averaged, begin, strict=True):
+                one.assign(value)
+            new = [*gradients, *losses, *moved]
+            added = [
+                total + tf.cast(one, total.dtype) for total, one in zip(left, new, strict=True)
+            ]
+            return [*added, *_write(arrays, y_pred)]
+
+        zeros = [tf.zeros(one.shape, one.dtype) for one in weights]
+        zeros += [tf.constant(0.0)] * count_losses(model)
+        zeros += [tf.zeros(one.shape, one.dtype) for one in averaged]
+        num_sums = len(zeros)
+        try:
+            left = self._each(data, run_piece, [*zeros, *self._make_arrays(model, data)])
+        except NeedsTotalsError:
+            self._needs_totals = True
+            return self.run(model, data)
+        self._gradients = [
+            one if has else None for one, has in zip(left, self._has_gradient, strict=False)
+        ]
+        # Keras weighs these by a size that it only knows here, outside of the loop.
+        num_samples = flatten(data)[0].shape[0]
+        for tracker, value in zip(get_trackers(model), left[len(weights) :], strict=False):
+            tracker.update_state(value, sample_weight=num_samples)
+        for one, value in zip(averaged, left[num_sums - len(averaged) :], strict=False):
+            one.assign(value)
+        if not self._collects:
+            return model.get_metrics_result()
+        x, y, sample_weight = unpack(data)
+        y_pred = self._gather(model, x, left[num_sums:])
+        return model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def _learn(
+        self, model: Any, piece: Any, share: Any, totals: Any, weights: Sequence[Any]
+    ) -> tuple[list[Any], list[Any], Any]:
+        """Returns the gradients of one piece, weighted, its losses and its predictions."""
+        x, y, sample_weight = unpack(piece)
+        with tf.GradientTape() as tape:
+            y_pred = _call(model, x, is_training=self._is_training)
+            with weighed(model, share, totals) as losses, untracked(model):
+                loss = model._compute_loss(
+                    x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=self._is_training
+                )
+            scaled = model.optimizer.scale_loss(loss) if weights else loss
+            scaled = scaled * tf.cast(share, loss.dtype)
+        model._loss_tracker.update_state(loss, sample_weight=tf.shape(flatten(piece)[0])[0])
+        if not self._collects:
+            model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+        found = tape.gradient(scaled, [one.value for one in weights]) if weights else []
+        self._has_gradient = [
+            had or one is not None for had, one in zip(self._has_gradient, found, strict=True)
+        ]
+        gradients = [
+            tf.zeros(weight.shape, weight.dtype) if one is None else tf.convert_to_tensor(one)
+            for weight, one in zip(weights, found, strict=True)
+        ]
+        return gradients, losses, y_pred
+
+    def _each(self, data: Any, run_piece: _Run, carry: list[Any]) -> list[Any]:
+        """Runs the whole pieces in a loop, then what is left of the batch."""
+        if self._is_whole:
+            return run_piece(data, tf.constant(1.0), carry)
+        size = self._pieces.size if self._is_fixed else self._size.value()
+        num_samples = tf.shape(flatten(data)[0])[0]
+        num_whole = num_samples // size
+
+        def run_at(begin: Any, length: Any, carry: list[Any]) -> list[Any]:
+            share = tf.cast(length, tf.float32) / tf.cast(num_samples, tf.float32)
+            return run_piece(cut(data, lambda leaf: leaf[begin : begin + length]), share, carry)
+
+        left = tf.while_loop(
+            lambda index, *_: index < num_whole,
+            lambda index, *carry: (index + 1, *run_at(index * size, size, list(carry))),
+            [tf.constant(0), *carry],
+            parallel_iterations=1,
+        )[1:]
+        rest = num_samples - num_whole * size
+        return list(
+            tf.cond(
+                rest > 0,
+                lambda: run_at(num_whole * size, rest, list(left)),
+                lambda: list(left),
+            )
+        )
+
+    def _count(self, model: Any, data: Any) -> list[Any]:
+        """Returns what each loss is averaged over, for the whole batch."""
+
+        def run_piece(piece: Any, _: Any, carry: list[Any]) -> list[Any]:
+            x, y, sample_weight = unpack(piece)
+            with counted(model) as counts, untracked(model):
+                y_pred = _call(model, x, is_training=False)
+                model._compute_loss(
+                    x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
+                )
+            return [total + count for total, count in zip(carry, counts, strict=True)]
+
+        return self._each(data, run_piece, [tf.constant(0.0)] * count_losses(model))
+
+    def _make_arrays(self, model: Any, data: Any) -> list[Any]:
+        """Returns the arrays that predictions are gathered in, none if nobody asks for them."""
+        if not self._collects:
+            return []
+        x, _, _ = unpack(data)
+        return [
+            tf.TensorArray(one.dtype, size=0, dynamic_size=True, infer_shape=False)
+            for one in flatten(_output_spec(model, x))
+        ]
+
+    @staticmethod
+    def _gather(model: Any, x: Any, arrays: list[Any]) -> Any:
+        import keras
+
+        spec = _output_spec(model, x)
+        gathered = [array.concat() for array in arrays]
+        for tensor, one in zip(gathered, flatten(spec), strict=True):
+            tensor.set_shape([None, *one.shape[1:]])
+        return keras.tree.pack_sequence_as(spec, gathered)
+
+
+def _forget_functions(model: Any) -> None:
+    model.train_function = model.test_function = None
+
+
+def _write(arrays: list[Any], y_pred: Any) -> list[Any]:
+    if not arrays:
+        return []
+    return [
+        array.write(array.size(), one) for array, one in zip(arrays, flatten(y_pred), strict=True)
+    ]
+
+
+def _call(model: Any, x: Any, *, is_training: bool) -> Any:
+    return model(x, training=is_training) if model._call_has_training_arg else model(x)
+
+
+def _output_spec(model: Any, x: Any) -> Any:
+    from keras.src import backend
+
+    return backend.compute_output_spec(model, x, training=False)

@@ -1,0 +1,1 @@
+"""What a framework does: devices, objects, steps, compilations, registries."""

@@ -1,0 +1,233 @@
+"""JAX: devices through `memory_stats`, steps through calls of jitted functions."""
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any
+
+from memfit.backends import (
+    Compilation,
+    Counted,
+    DataStage,
+    DeviceMemory,
+    LiveObject,
+    Observer,
+    describe_arguments,
+    written_at,
+)
+from memfit.failsafe import harmless
+
+FIT_COPIES = 0
+BATCH_COPIES = 2.0
+BEND = 1.5  # small pieces take less than what compiling them takes
+COPIES_SHUFFLED = True
+_COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
+
+
+def read_devices() -> tuple[DeviceMemory, ...]:
+    """Returns JAX's devices that keep count; none before a backend is up.
+
+    Asking earlier would initialise the device and, on a GPU, take most of its memory.
+    """
+    jax = sys.modules.get("jax")
+    if jax is None or not is_initialized():
+        return ()
+    readings = (_read_device(device) for device in jax.local_devices())
+    return tuple(reading for reading in readings if reading is not None)
+
+
+def reset_peaks() -> bool:
+    """Returns `False`: JAX tells the highest peak since the process began."""
+    return False
+
+
+def list_devices() -> tuple[str, ...]:
+    """Returns the devices that JAX sees. Imports and initialises it: for a process of its own."""
+    import jax
+
+    return tuple(f"{device.platform.upper()}:{device.id}" for device in jax.devices())
+
+
+def describe(value: Any) -> LiveObject | None:
+    """Returns what an object of JAX is. Waits for no computation."""
+    if isinstance(value, CountedFunction) or type(value).__name__ == "PjitFunction":
+        return LiveObject("function", 0, id(value), getattr(value, "__name__", "jitted"))
+    if type(value).__name__ != "ArrayImpl" or value.is_deleted():
+        return None
+    return LiveObject("tensor", value.nbytes, id(value), f"{value.dtype} {value.shape}")
+
+
+def graph_length(value: Any) -> int:
+    """Returns 0: a tensor keeps no record of how it was computed."""
+    return 0
+
+
+def graph_size_bytes(values: Sequence[Any]) -> int:
+    """Returns 0, for the same reason."""
+    return 0
+
+
+def watch(observer: Observer) -> None:
+    """Tells of calls of functions that are jitted from now on, and of every compilation.
+
+    JAX runs a jitted function in C++ with no hook, so `jax.jit` is replaced by one that
+    returns the same function in a thin wrapper.
+    """
+    jax: Any = sys.modules["jax"]
+    original = jax.jit
+
+    @functools.wraps(original)
+    def jit(*args: Any, **kwargs: Any) -> Any:
+        compiled = original(*args, **kwargs)
+        if type(compiled).__name__ == "PjitFunction":
+            return CountedFunction(compiled, observer)
+        if callable(compiled):  # jax.jit(static_argnums=...) gives a decorator
+
+            def decorate(function: Any) -> Any:
+                return CountedFunction(compiled(function), observer)
+
+            return decorate
+        return compiled
+
+    jax.jit = jit
+
+    @harmless
+    def on_event(event: str, _seconds: float, **details: Any) -> None:
+        if event == _COMPILE_EVENT:
+            observer.compiled(_compilation(str(details.get("fun_name", ""))))
+
+    jax.monitoring.register_event_duration_secs_listener(on_event)
+
+
+def count() -> Counted:
+    """Counts the arrays that are alive, by whomever they are held."""
+    jax = sys.modules.get("jax")
+    if jax is None or not is_initialized():
+        return Counted()
+    arrays = jax.live_arrays()
+    return Counted({"tensors": len(arrays)}, {"tensors": sum(one.nbytes for one in arrays)})
+
+
+def registered() -> frozenset[str]:
+    """Returns nothing: JAX keeps what it compiled in caches without names."""
+    return frozenset()
+
+
+def release(names: frozenset[str]) -> None:
+    """Empties JAX's caches. Functions that are used again are compiled again."""
+    sys.modules["jax"].clear_caches()
+
+
+def after_compiling(act: Callable[[], object]) -> Callable[[], None]:
+    """Has `act` called when XLA has compiled something, until the result is called."""
+    _listen()
+    _after_compiling.append(act)
+    return lambda: _after_compiling.remove(act)
+
+
+_after_compiling: list[Callable[[], object]] = []
+
+
+@functools.cache
+def _listen() -> None:
+    @harmless
+    def on_event(event: str, _seconds: float, **_details: Any) -> None:
+        if event == _COMPILE_EVENT:
+            for act in _after_compiling:
+                act()
+
+    sys.modules["jax"].monitoring.register_event_duration_secs_listener(on_event)
+
+
+def watch_scalars(tell: Callable[[float], None]) -> Callable[[], None]:
+    """Does nothing: numbers are not kept."""
+    return lambda: None
+
+
+def read_stages() -> list[DataStage]:
+    """Returns nothing: JAX has no data pipelines of its own."""
+    return []
+
+
+def _compilation(told_name: str) -> Compilation:
+    name = told_name.removeprefix("jit(").removesuffix(")")
+    call = getattr(_calls, "current", None)
+    if call is None or getattr(call[0], "__name__", "") != name:
+        return Compilation("jax.jit", name)
+    function, args, kwargs = call
+    written = written_at(function.__wrapped__)
+    arguments = describe_arguments(function.__wrapped__, args, kwargs)
+    return Compilation("jax.jit", *written, id(function), arguments)
+
+
+# The call of a jitted function that each thread is in: a compilation happens during it.
+_calls = threading.local()
+
+
+class CountedFunction:
+    """A jitted function that tells of its calls and is otherwise the function itself.
+
+    Args:
+        compiled: What `jax.jit` returned.
+        observer: Is told of this function and of its calls.
+    """
+
+    def __init__(self, compiled: Any, observer: Observer) -> None:
+        self._compiled = compiled
+        self._observer = observer
+        observer.made("function", self)
+        self.__wrapped__ = compiled.__wrapped__
+        self.__name__ = getattr(compiled, "__name__", "<jitted>")
+        self.__qualname__ = getattr(compiled, "__qualname__", self.__name__)
+        self.__doc__ = compiled.__doc__
+        self.__module__ = getattr(compiled, "__module__", __name__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function."""
+        self._observer.stepped()
+        outer = getattr(_calls, "current", None)
+        _calls.current = (self, args, kwargs)
+        try:
+            return self._compiled(*args, **kwargs)
+        finally:
+            _calls.current = outer
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Binds to an instance, so that a jitted method stays a method."""
+        if instance is None:
+            return self
+        return MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_compiled":  # not there yet while unpickling or copying
+            raise AttributeError(name)
+        return getattr(self._compiled, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copies and pickles as the function itself."""
+        return self._compiled.__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return repr(self._compiled)
+
+
+def is_initialized() -> bool:
+    """Whether JAX has started its devices."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    ask = getattr(bridge, "backends_are_initialized", None)
+    return bool(ask()) if ask is not None else False
+
+
+def _read_device(device: Any) -> DeviceMemory | None:
+    stats = device.memory_stats()  # None on the CPU
+    if not stats or "bytes_in_use" not in stats:
+        return None
+    peak_bytes = stats.get("peak_bytes_in_use", -1)
+    return DeviceMemory(
+        device=f"{device.platform.upper()}:{device.id}",
+        in_use_bytes=int(stats["bytes_in_use"]),
+        peak_bytes=peak_bytes if peak_bytes >= 0 else None,  # -1 where it is not known
+        limit_bytes=stats.get("bytes_limit"),
+    )

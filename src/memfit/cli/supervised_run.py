@@ -1,0 +1,125 @@
+"""A supervised run from the terminal: start it, show it live, show the result."""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from memfit.cli.status_line import StatusLine
+from memfit.diagnose.diagnosis import Diagnosis, diagnose
+from memfit.errors import RunExistsError
+from memfit.record.evidence import Exit
+from memfit.record.read_run import read_run
+from memfit.record.run_folder import create_run
+from memfit.supervise.supervisor import Supervisor, Watched
+
+
+def open_run(target: str, out: Path | None) -> Path:
+    """Returns the folder of a new run; a temporary one where nothing can be written."""
+    try:
+        run = create_run(target, out)
+        probe = run / ".memfit"
+        probe.touch()
+        probe.unlink()
+    except RunExistsError:
+        raise
+    except OSError as error:
+        run = Path(tempfile.mkdtemp(prefix="memfit-"))
+        _tell(
+            f"cannot write to {out or 'memfit-runs/'} ({error.strerror}). The script runs all the "
+            f"same; this run is recorded in {run}. Name another folder with --out."
+        )
+    return run
+
+
+def supervise(
+    command: Sequence[str], run: Path, limit_bytes: int | None, args: argparse.Namespace
+) -> Exit:
+    """Runs the command to its end, with the live line if there is a terminal for it."""
+    supervisor = Supervisor(
+        command,
+        run,
+        adds_logs=not args.no_logs,
+        budgets=read_budgets(args),
+        limit_bytes=limit_bytes,
+        reads_proportional=args.pss,
+    )
+    with StatusLine(run, is_shown=not args.quiet) as status_line:
+        has_told = False
+
+        def on_sample(watched: Watched) -> None:
+            nonlocal has_told
+            if watched.error is not None and not has_told:
+                has_told = True
+                _tell(
+                    f"cannot write the recording ({watched.error.strerror}). The script goes on; "
+                    "the recording has a gap from here until there is room again."
+                )
+            status_line.update(watched.sample)
+
+        return supervisor.run(on_sample)
+
+
+def read_budgets(args: argparse.Namespace) -> dict[str, str]:
+    """Returns what every `fit` may take, by the name that it has in `memfit.fit`."""
+    given = {"budget": args.budget, "device_budget": args.device_budget}
+    return {name: size for name, size in given.items() if size is not None}
+
+
+def show_result(run: Path, ended: Exit, args: argparse.Namespace) -> Diagnosis:
+    """Writes the JSON file and the summary, and returns the diagnosis."""
+    recording = read_run(run)
+    if recording.exit is None:  # the disk was full: say what is known all the same
+        recording = replace(recording, exit=ended)
+    diagnosis = diagnose(recording)
+    if args.json is not None:
+        from memfit.report.run.json import render_json
+
+        try:
+            args.json.write_text(render_json(recording, diagnosis))
+        except OSError as error:
+            _tell(
+                f"cannot write {args.json} ({error.strerror}); see it with: memfit diagnose --json"
+            )
+    if not args.quiet:
+        from rich.console import Console
+
+        from memfit.report.run.text import render_place, render_text
+
+        console = Console(stderr=True, highlight=False)
+        console.rule(style="dim")
+        render_text(recording, diagnosis, console)
+        render_place(run, console)
+    return diagnosis
+
+
+def exit_like(ended: Exit) -> int:
+    """Returns the script's exit code; ends this process by the same signal if one ended it.
+
+    A shell then does what it would without memfit: it stops a loop at Ctrl-C, for one.
+    """
+    if ended.signal is None:
+        return ended.code or 0
+    number = signal.Signals[ended.signal]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name == "posix":
+        _leave_no_core_file()
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return 128 + number  # still here: the first process of a container cannot end itself
+
+
+def _leave_no_core_file() -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _tell(sentence: str) -> None:
+    sys.stderr.write(f"memfit: {sentence}\n")

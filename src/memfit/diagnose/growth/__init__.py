@@ -1,0 +1,1 @@
+"""Does memory grow, and how fast: series, phases, trend."""

@@ -1,0 +1,73 @@
+"""Memory of the whole training over time, from inside and outside readings together."""
+
+from dataclasses import dataclass
+
+from memfit.record.evidence import Progress, Sample
+from memfit.record.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The training at one moment.
+
+    Attributes:
+        t_s: When.
+        rss_bytes: RSS of the script's process and all below it.
+        held_bytes: The part of that which the kernel cannot reclaim, with what was swapped out.
+        used_bytes: `held_bytes` without what malloc keeps for later; `None` where malloc was
+            not read at that very moment.
+        progress: How far the training was.
+        at: The line of the person's code that ran, where known.
+        is_importing: Whether that line was waiting for an import.
+    """
+
+    t_s: float
+    rss_bytes: int
+    held_bytes: int
+    used_bytes: int | None = None
+    progress: Progress | None = None
+    at: str | None = None
+    is_importing: bool = False
+
+
+def total_series(recording: Recording) -> tuple[Point, ...]:
+    """Returns the memory of the script's process and all below it, in the order of time.
+
+    Inside readings are exact at epoch ends but know one process; to them the children are
+    added as last seen from outside.
+    """
+    inside_counts = _is_same_process(recording)
+    merged = sorted((*recording.outside, *recording.inside), key=lambda sample: sample.t_s)
+    points: list[Point] = []
+    watcher: Sample | None = None
+    progress: Progress | None = None
+    for sample in merged:
+        progress = sample.progress or progress
+        if sample.children is not None:
+            watcher = sample
+        elif not inside_counts:
+            continue
+        points.append(_point(sample, watcher, progress))
+    return tuple(points)
+
+
+def _is_same_process(recording: Recording) -> bool:
+    """Whether the agent sits in the very process that the supervisor started."""
+    if not recording.outside or not recording.inside:
+        return True
+    return recording.outside[0].pid == recording.inside[0].pid
+
+
+def _point(sample: Sample, watcher: Sample | None, progress: Progress | None) -> Point:
+    children_held_bytes = watcher.children_held_bytes if watcher else 0
+    held_bytes = sample.process.held_bytes + children_held_bytes
+    allocator = sample.allocator
+    return Point(
+        t_s=sample.t_s,
+        rss_bytes=sample.process.rss_bytes + (watcher.children_rss_bytes if watcher else 0),
+        held_bytes=held_bytes,
+        used_bytes=held_bytes - allocator.free_bytes if allocator else None,
+        progress=progress,
+        at=sample.at,
+        is_importing=sample.is_importing,
+    )

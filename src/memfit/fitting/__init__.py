@@ -1,0 +1,1 @@
+"""`memfit.fit`: measure, search, plan, train within a budget."""

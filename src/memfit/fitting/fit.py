@@ -1,0 +1,290 @@
+"""`fit` within a budget: measure, choose the fastest way that fits, train, put everything back."""
+
+import contextlib
+import contextvars
+import inspect
+import sys
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from memfit.backends import get_backend
+from memfit.errors import BudgetError, UsageError
+from memfit.fitting.budget import Room
+from memfit.fitting.first_batch import Batch, count_bytes, find_first_batch, take
+from memfit.fitting.gauges import DeviceGauge, Gauge, HostGauge
+from memfit.fitting.levers.micro_batches import check_unguarded, has_fixed_batch
+from memfit.fitting.request import Terms
+from memfit.fitting.saved_state import Snapshot
+from memfit.fitting.search import choose
+from memfit.fitting.throttle import add_pace, count_queued
+from memfit.fitting.trial_steps import Prober, release
+from memfit.units import format_size
+from memfit.user_code.frames import is_user_file
+from memfit.user_code.own_calls import own_doing
+
+_KERAS_BATCH_SIZE = 32  # what Keras takes if nobody says
+_WIDTH = 80  # of a terminal
+_TRAINED, _VALIDATION = ("x", "y", "sample_weight"), "validation_data"
+_is_fitting = contextvars.ContextVar("memfit_is_fitting", default=False)
+
+
+class BudgetWarning(UserWarning):
+    """A training took more memory than it was allowed."""
+
+
+def fit(
+    model: Any,
+    *args: Any,
+    budget: str | None = None,
+    device_budget: str | None = None,
+    allow: Sequence[str] = (),
+    batchnorm: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Trains like `model.fit`, within a budget of memory and with the same result.
+
+    Before training, steps of growing size are measured and undone; then the fastest way that fits
+    is chosen and printed: whole batches, batches in pieces, recomputation. What was changed in
+    the model for it is put back at the end.
+
+    Args:
+        model: A compiled Keras model.
+        *args: Those of `model.fit`.
+        budget: The most memory that this process and those it starts may take, such as `"4GB"`.
+        device_budget: Given instead: the most that tensors may take of each accelerator.
+        allow: What may change the result: `"precision"` for lower precision.
+        batchnorm: How BatchNormalization may train in pieces: `"exact"` or `"micro"`, as in
+            `memfit.split`.
+        **kwargs: Those of `model.fit`.
+
+    Returns:
+        What `model.fit` returns.
+
+    Raises:
+        BudgetError: The budget cannot be kept; says the smallest that could.
+        UsageError: An argument cannot be used, and why.
+
+    Example:
+        ```python
+        memfit.fit(model, x, y, batch_size=256, budget="4GB", epochs=10)
+        ```
+    """
+    terms = Terms(budget, device_budget, allow, batchnorm)
+    return fit_within(type(model).fit, model, args, kwargs, terms)
+
+
+def fit_within(
+    original: Callable[..., Any],
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    terms: Terms,
+) -> Any:
+    """Calls `original`, a model's `fit`, within a budget."""
+    if _is_fitting.get():
+        raise UsageError(
+            "memfit.fit was called inside another, so one budget would count for two trainings. "
+            "Call model.fit there: it counts within the outer budget."
+        )
+    token = _is_fitting.set(True)
+    try:
+        with contextlib.ExitStack() as changes:
+            arguments = _prepare(original, model, args, kwargs, terms, changes)
+            return _train(original, model, arguments, terms)
+    finally:
+        _is_fitting.reset(token)
+
+
+def fit_unchanged(
+    original: Callable[..., Any],
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    budgets: Mapping[str, str],
+) -> Any:
+    """Calls the `fit` of a script that knows nothing of memfit, within a budget where that works.
+
+    A training that memfit cannot look into runs as it would without memfit, and is told of.
+
+    Args:
+        original: The model's own `fit`.
+        model: The model.
+        args: What it is called with.
+        kwargs: The same, by name.
+        budgets: `budget` or `device_budget`, as in `memfit.fit`.
+
+    Raises:
+        BudgetError: The budget cannot be kept; nothing was trained.
+    """
+    if _is_fitting.get():
+        return original(model, *args, **kwargs)
+    token = _is_fitting.set(True)
+    try:
+        with contextlib.ExitStack() as changes:
+            terms = Terms(**budgets, batch_size=_KERAS_BATCH_SIZE)
+            try:
+                arguments = _prepare(original, model, args, kwargs, terms, changes)
+            except BudgetError:
+                raise
+            except Exception as error:  # noqa: BLE001  the script must go on
+                _say(f"this fit runs without a budget. {error}")
+                changes.close()
+                return original(model, *args, **kwargs)
+            return _train(original, model, arguments, terms)
+    finally:
+        _is_fitting.reset(token)
+
+
+@own_doing()
+def _prepare(
+    original: Callable[..., Any],
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    terms: Terms,
+    changes: contextlib.ExitStack,
+) -> dict[str, Any]:
+    """Chooses how to train and makes the model ready; returns the arguments for `fit`."""
+    arguments = dict(inspect.signature(original).bind(model, *args, **kwargs).arguments)
+    del arguments["self"]
+    _check_compiled(model)
+    check_unguarded(model)
+    gauge = _find_gauge(terms)
+    _check_budget(gauge, terms.budget_bytes)
+    changes.callback(gauge.trim_compiled())
+    batch, arguments = find_first_batch(arguments, terms.batch_size)
+    was_built = _is_built(model)
+    model._symbolic_build(data_batch=batch if has_fixed_batch(model) else take(batch, 1))
+    room = _measure_room(arguments, batch, gauge, terms.budget_bytes)
+    is_verbose = arguments.get("verbose") not in (0, "0")
+    if is_verbose:
+        _say(f"some steps are tried, and undone, to stay within {format_size(terms.budget_bytes)}")
+    with Snapshot(model) as snapshot:
+        # Under `memfit run`, `fit` is recorded; trials are not to be.
+        prober = Prober(
+            inspect.unwrap(original), model, batch, gauge, snapshot, shuffles=_shuffles(arguments)
+        )
+        plan = choose(prober, room, terms, changes)
+    if not was_built:
+        changes.enter_context(_looking_once(model))
+    if is_verbose:
+        _say(str(plan))
+    return add_pace(arguments, count_bytes(batch), gauge, room, plan)
+
+
+def _shuffles(arguments: dict[str, Any]) -> bool:
+    """Whether `fit` puts arrays into another order."""
+    is_arrays = count_bytes(arguments.get("x")) > 0
+    return is_arrays and bool(arguments.get("shuffle", True))
+
+
+def _is_built(model: Any) -> bool:
+    """Whether Keras would begin `fit` without a look at the data."""
+    parts = (model._compile_loss, model._compile_metrics)
+    return all(layer.built for layer in model._flatten_layers()) and all(
+        part is None or part.built for part in parts
+    )
+
+
+@contextlib.contextmanager
+def _looking_once(model: Any) -> Iterator[None]:
+    """Lets `fit` take a first look at its data, as it does with a model that is not built.
+
+    That look draws from the numbers that shuffle: without it the order would be another.
+    """
+    build = model._symbolic_build
+
+    def look_and_build(iterator: Any = None, data_batch: Any = None) -> None:
+        model.__dict__.pop("_symbolic_build", None)
+        if iterator is not None:
+            for _, _, data in iterator:
+                if not isinstance(data, list | tuple):
+                    next(data)
+                break
+        build(iterator=iterator, data_batch=data_batch)
+
+    model.__dict__["_symbolic_build"] = look_and_build
+    try:
+        yield
+    finally:
+        model.__dict__.pop("_symbolic_build", None)
+
+
+def _train(
+    original: Callable[..., Any], model: Any, arguments: dict[str, Any], terms: Terms
+) -> Any:
+    release()
+    with _find_gauge(terms).watch() as read_peak:
+        history = original(model, **arguments)
+    _tell_if_passed(read_peak(), terms.budget_bytes)
+    return history
+
+
+def _say(text: str) -> None:
+    for line in text.splitlines():
+        wrapped = textwrap.fill(line, _WIDTH, initial_indent="memfit: ", subsequent_indent=" " * 8)
+        print(wrapped, file=sys.stderr)  # noqa: T201
+
+
+def _check_compiled(model: Any) -> None:
+    import keras
+
+    if not isinstance(model, keras.Model):
+        raise UsageError(f"model must be a Keras model. Received: {type(model).__name__}.")
+    if not model.compiled:
+        raise UsageError(
+            f"The model {model.name!r} is not compiled. Call model.compile(optimizer, loss) first."
+        )
+
+
+def _find_gauge(terms: Terms) -> Gauge:
+    import keras
+
+    backend = get_backend(keras.backend.backend())
+    return DeviceGauge(backend) if terms.is_on_device else HostGauge(backend)
+
+
+def _check_budget(gauge: Gauge, budget_bytes: int) -> None:
+    gauge.check(budget_bytes)
+    limit = gauge.find_limit()
+    if limit is not None and budget_bytes > limit.limit_bytes:
+        _say(
+            f"the budget of {format_size(budget_bytes)} is more than there is: "
+            f"{format_size(limit.limit_bytes)} ({limit.source})"
+        )
+
+
+def _measure_room(arguments: dict[str, Any], batch: Batch, gauge: Gauge, budget_bytes: int) -> Room:
+    batch_bytes = count_bytes(batch)
+    trained_bytes = count_bytes([arguments.get(name) for name in _TRAINED])
+    is_whole_data = trained_bytes == batch_bytes
+    # A step that is tried copies its batch; what is copied besides:
+    more_bytes = max(trained_bytes - batch_bytes, 0) + count_bytes(arguments.get(_VALIDATION))
+    return Room(
+        budget_bytes=budget_bytes,
+        idle_bytes=gauge.read(),
+        data_bytes=gauge.fit_copies * more_bytes,
+        queued_bytes=0 if is_whole_data else count_queued(trained_bytes) * batch_bytes,
+    )
+
+
+def _tell_if_passed(peak_bytes: int, budget_bytes: int) -> None:
+    if peak_bytes > budget_bytes:
+        warnings.warn(
+            f"The training took {format_size(peak_bytes)}, more than its budget of "
+            f"{format_size(budget_bytes)}. Callbacks, workers and validation count too: a lower "
+            "budget leaves room for them. If memory grows from epoch to epoch, none does: memfit "
+            "run says why.",
+            BudgetWarning,
+            stacklevel=_count_frames(),
+        )
+
+
+def _count_frames() -> int:
+    """How far up the person's own call is; as warnings count from the one who calls this."""
+    frame, number = sys._getframe(1), 1
+    while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
+        frame, number = frame.f_back, number + 1
+    return number

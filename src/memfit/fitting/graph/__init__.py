@@ -1,0 +1,1 @@
+"""The graph of a Keras model: cost, blocks, segments, BatchNormalization."""

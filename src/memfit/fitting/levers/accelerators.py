@@ -1,0 +1,155 @@
+"""How much of an accelerator's memory is taken, and when: set before its first use."""
+
+import sys
+
+from memfit.backends import BACKEND_NAMES, chosen_backend_name
+from memfit.backends.accelerators import Devices, Settings, get_devices, tell_beyond
+from memfit.errors import UsageError
+from memfit.fitting.levers.change import Change
+from memfit.measure.nvidia import open_nvidia
+from memfit.units import parse_size
+from memfit.user_code.frames import as_typed, find_caller
+from memfit.user_code.statements import find_first_call
+
+
+def configure(
+    *,
+    growth: bool | None = None,
+    limit: str | None = None,
+    preallocate: float | bool | None = None,
+) -> Change:
+    """Says how much of each accelerator's memory the framework takes, and when.
+
+    Call it at the top of the script, before anything uses a device. The framework that Keras uses
+    is set; it may be imported, and no device is used. Without an accelerator nothing is done, and a
+    line on stderr says so. Written against the documented functions; not yet run on hardware.
+
+    Args:
+        growth: Whether memory is taken as it is needed, or all at the start.
+        limit: The most to take of each device, such as `"6GB"`.
+        preallocate: The part of each device to take at the start, such as `0.75`, and no more
+            than that; `False` means the same as `growth=True`.
+
+    Returns:
+        What was set. Its `undo()` works before the first use of a device.
+
+    Raises:
+        UsageError: If the settings contradict each other, the framework cannot do them, or a
+            device is in use already.
+        InvalidSizeError: If `limit` cannot be read.
+
+    Example:
+    ```python
+    import memfit
+
+    memfit.configure(growth=True)
+    ```
+    """
+    settings = read_settings(growth=growth, limit=limit, preallocate=preallocate)
+    name = chosen_backend_name()
+    if name not in BACKEND_NAMES:
+        raise UsageError(
+            f"Devices are configured for {', '.join(BACKEND_NAMES)}. "
+            f"Received: Keras with the backend {name!r}. Set KERAS_BACKEND to one of these."
+        )
+    devices = get_devices(name)
+    found = devices.find()
+    is_too_late = devices.is_too_late(settings)
+    if not found:
+        return _without_accelerator(devices, is_too_late)
+    if is_too_late:
+        raise _too_late(name, devices, found)
+    return _apply(devices, settings)
+
+
+def read_settings(*, growth: object, limit: object, preallocate: object) -> Settings:
+    """Returns what a person asks for, checked.
+
+    Raises:
+        UsageError: If a value has the wrong type or two of them contradict each other.
+        InvalidSizeError: If `limit` cannot be read.
+
+    Example:
+    >>> read_settings(growth=None, limit="6GB", preallocate=None).limit_bytes
+    6000000000
+    """
+    if growth is None and limit is None and preallocate is None:
+        raise UsageError(
+            "Nothing to configure. Received no argument. "
+            'Write growth=True, limit="6GB" or preallocate=0.75.'
+        )
+    if not isinstance(growth, bool | None):
+        raise UsageError(f"growth must be True or False. Received: growth={growth!r}.")
+    if not isinstance(limit, str | None):
+        raise UsageError(
+            "limit must be text with a number and a unit. "
+            f'Received: limit={limit!r}. Write it like "512MiB" or "6GB".'
+        )
+    limit_bytes = parse_size(limit) if limit is not None else None
+    fraction = _read_fraction(preallocate)
+    on_demand = None if preallocate is None else fraction is None
+    if growth is not None and on_demand not in (None, growth):
+        raise UsageError(
+            "growth and preallocate contradict each other. "
+            f"Received: growth={growth!r}, preallocate={preallocate!r}. Write one of them."
+        )
+    if limit is not None and fraction is not None:
+        raise UsageError(
+            "limit and preallocate both say how much to take. "
+            f"Received: limit={limit!r}, preallocate={preallocate!r}. Write one of them."
+        )
+    return Settings(growth if on_demand is None else on_demand, limit_bytes, fraction)
+
+
+def _read_fraction(preallocate: object) -> float | None:
+    if preallocate is None or preallocate is False:
+        return None
+    is_number = isinstance(preallocate, int | float) and not isinstance(preallocate, bool)
+    if is_number and 0 < float(preallocate) <= 1:  # type: ignore[arg-type]  # a number
+        return float(preallocate)  # type: ignore[arg-type]  # a number
+    raise UsageError(
+        "preallocate must be a part of the device above 0 and up to 1, or False. "
+        f"Received: preallocate={preallocate!r}. Write it like 0.75."
+    )
+
+
+def _without_accelerator(devices: Devices, is_too_late: bool) -> Change:
+    text = f"no accelerator that {devices.TITLE} can use here: nothing is configured"
+    if is_too_late:
+        text += "; with one this line would come too late: move it to the top of the script"
+    sys.stderr.write(f"memfit: {text}\n")
+    return Change(text, lambda: None)
+
+
+def _too_late(name: str, devices: Devices, found: tuple[str, ...]) -> UsageError:
+    first = find_first_call(find_caller(sys._getframe()), {"keras", name})
+    where = (
+        f" The first line above it that calls Keras or {devices.TITLE} is "
+        f"{as_typed(first.file)}:{first.line}: {first.text}."
+        if first
+        else ""
+    )
+    return UsageError(
+        f"memfit.configure comes too late: {devices.TITLE} has started its devices "
+        f"({', '.join(found)}) in this process, and their memory cannot be set any more.{where} "
+        "Move memfit.configure to the top of the script, before any model, array or dataset, "
+        "or restart the process (in a notebook: the kernel)."
+    )
+
+
+def _apply(devices: Devices, settings: Settings) -> Change:
+    needs_sizes = settings.limit_bytes is not None or settings.fraction is not None
+    sizes = _sizes_by_driver() if needs_sizes else ()
+    note = tell_beyond(settings.limit_bytes, sizes) if settings.limit_bytes is not None else None
+    if note and settings.limit_bytes is not None and settings.limit_bytes > max(sizes):
+        if settings.on_demand is None:
+            return Change(note, lambda: None)
+        settings = Settings(on_demand=settings.on_demand)
+    applied = devices.apply(settings, sizes)
+    text = f"{applied.text}; {note}" if note and note not in applied.text else applied.text
+    return Change(text, applied.undo)
+
+
+def _sizes_by_driver() -> tuple[int, ...]:
+    nvidia = open_nvidia()
+    return tuple(one.total_bytes for one in nvidia.read()) if nvidia else ()

@@ -1,0 +1,271 @@
+"""The guard: a batch for which there is no memory is run again, in smaller pieces."""
+
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from memfit.backends.exhausted import is_out_of_memory
+from memfit.backends.retry import WHOLE, Attempt, get_guarded
+from memfit.errors import UsageError
+from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
+from memfit.fitting.levers.change import Change, forget_functions
+from memfit.fitting.levers.guard_optimizer import guard_build
+from memfit.fitting.levers.micro_batches import (
+    check_model,
+    check_steps,
+    check_unguarded,
+    make_pieces,
+)
+from memfit.fitting.trial_steps import release
+
+_FUNCTIONS = ("train_function", "test_function")
+_INTACT = "The model is as it was before this batch."
+_HALF_UPDATED = (
+    "The update of the weights had begun, so the model is not as it was: load it from a file."
+)
+# An update needs the same whatever the pieces. It is tried once more, when memory was given back.
+_MOST_FAILED_UPDATES = 2
+
+
+def guard(
+    model: Any, *, size: int | None = None, batchnorm: str | None = None, calm_batches: int = 50
+) -> Change:
+    """Makes the model survive that memory runs out in a step.
+
+    When an allocation fails in `fit`, `evaluate`, `train_on_batch` or `test_on_batch`, weights,
+    optimizer, metrics and seeds are put back, and the same batch is run again in pieces of half
+    the size, with the result of the whole batch. After some batches without trouble the pieces
+    grow back. Each change is told in a line on stderr. Where the variables of the optimizer do
+    not fit, none of them is left behind.
+
+    If pieces of one sample do not help, or the model cannot be cut, the error is raised with a
+    note and the model is as it was before the batch.
+
+    Args:
+        model: A compiled Keras model that has no `train_step` of its own.
+        size: Samples in a piece to begin with, and at most. Whole batches if left out.
+        batchnorm: `"micro"` lets BatchNormalization look at one piece at a time; else batches
+            of a model with such a layer are not cut.
+        calm_batches: After how many batches without trouble pieces grow. Each time that this
+            fails, twice as many.
+
+    Returns:
+        The change, to print or to undo.
+
+    Raises:
+        UsageError: The model cannot be guarded, and why.
+
+    Example:
+        ```python
+        with memfit.guard(model):
+            model.fit(x, y, batch_size=256)
+        ```
+    """
+    check_steps(model)
+    check_unguarded(model)
+    _check_functions(model)
+    makers = {
+        f"make_{name}": _make_maker(
+            model, name, _Guard(PieceSize(size or WHOLE, calm_batches)), batchnorm
+        )
+        for name in _FUNCTIONS
+    }
+    before = {name: model.__dict__[name] for name in makers if name in model.__dict__}
+    model.__dict__.update(makers)
+    forget_functions(model)
+    undo_build = guard_build(model.optimizer) if model.optimizer is not None else None
+
+    def undo() -> None:
+        if undo_build is not None:
+            undo_build()
+        for name in makers:
+            model.__dict__.pop(name, None)
+        model.__dict__.update(before)
+        forget_functions(model)
+
+    return Change("a batch for which there is no memory is run again, in smaller pieces", undo)
+
+
+def _check_functions(model: Any) -> None:
+    import keras
+
+    if "train_step" in model.__dict__:
+        raise UsageError(
+            f"Batches of {model.name!r} run in pieces already. Undo that first, and let the guard "
+            "cut them: memfit.guard(model, size=32)."
+        )
+    for name in _FUNCTIONS:
+        if not getattr(type(model), f"make_{name}").__module__.startswith("keras."):
+            raise UsageError(
+                f"{type(model).__name__} has a make_{name} of its own, so memfit cannot run its "
+                "batches again. Leave it to Keras."
+            )
+    if keras.distribution.distribution() is not None:
+        raise UsageError(
+            "A keras.distribution is set, and memfit runs batches again on one device only."
+        )
+
+
+def _make_maker(model: Any, name: str, guard: "_Guard", batchnorm: str | None) -> Any:
+    """Returns what stands in for Keras's `make_train_function` or `make_test_function`."""
+    is_training = name == "train_function"
+
+    def make(force: bool = False) -> Any:
+        if getattr(model, name) is None or force:
+            if is_training and model.built and not model.optimizer.built:
+                # TensorFlow would make its variables inside of the first step.
+                model.optimizer.build(model.trainable_variables)
+            guard.why_whole = _find_why_whole(model, batchnorm)
+            pieces = make_pieces(model, WHOLE, batchnorm)
+            make_function = get_guarded().make_function
+            setattr(model, name, make_function(model, pieces, guard.run, is_training=is_training))
+        return getattr(model, name)
+
+    return make
+
+
+def _find_why_whole(model: Any, batchnorm: str | None) -> str | None:
+    """Why batches cannot be cut; `None` if they can."""
+    try:
+        check_model(model)
+    except UsageError as error:
+        return str(error)
+    layers = find_batchnorm(model)
+    return explain_batchnorm(layers) if layers and batchnorm is None else None
+
+
+class PieceSize:
+    """How large a piece may be, as batches go well or not.
+
+    Args:
+        largest: The size to begin with.
+        calm_batches: After how many good batches it grows; twice as many each time that growing
+            was followed by a failure.
+
+    Attributes:
+        now: Samples in a piece.
+    """
+
+    def __init__(self, largest: int, calm_batches: int) -> None:
+        self._largest = largest
+        self._calm_batches = calm_batches
+        self._num_calm = 0
+        self._has_grown = False
+        self.now = largest
+
+    def shrink(self, num_samples: int) -> None:
+        """After a batch of so many samples has failed."""
+        if self._has_grown:
+            self._calm_batches *= 2
+        self._has_grown = False
+        self._num_calm = 0
+        self.now = max(1, min(self.now, num_samples) // 2)
+
+    def count(self, num_samples: int) -> bool:
+        """Counts a batch that went well; returns whether pieces are larger from now on."""
+        if self.now == self._largest:
+            return False
+        self._num_calm += 1
+        if self._num_calm < self._calm_batches:
+            return False
+        self._num_calm = 0
+        self._has_grown = True
+        self.now = min(self._largest, 2 * self.now)
+        if self.now >= num_samples:
+            self.now = self._largest
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """That memory ran out, and in which phase of the step."""
+
+    error: Exception
+    is_in_update: bool
+
+
+class _Guard:
+    """Gets steps through, however often it takes."""
+
+    def __init__(self, size: PieceSize, tell: Callable[[str], None] | None = None) -> None:
+        self._size = size
+        self._tell = tell or _tell
+        self.why_whole: str | None = None
+
+    def run(self, attempt: Attempt) -> None:
+        """Runs the step until it succeeds.
+
+        Raises:
+            Exception: What the framework raised, with a note, if nothing more can be tried.
+        """
+        tried: list[int] = []
+        num_failed_updates = 0
+        while (failure := _try(attempt, self._size.now)) is not None:
+            _clear_frames(failure.error)
+            is_intact = attempt.undo()
+            tried.append(min(self._size.now, attempt.num_samples))
+            num_failed_updates += failure.is_in_update
+            note = self._find_end(attempt, tried, num_failed_updates) if is_intact else ""
+            if note is not None:
+                failure.error.add_note(f"memfit: {note}{_INTACT if is_intact else _HALF_UPDATED}")
+                raise failure.error
+            if not failure.is_in_update:
+                self._size.shrink(attempt.num_samples)
+            del failure
+            get_guarded().release()
+            release()
+            self._tell(
+                f"out of memory in a batch of {attempt.num_samples} samples; "
+                f"it is run again{self._describe_size(attempt.num_samples)}"
+            )
+        if self._size.count(attempt.num_samples):
+            how = self._describe_size(attempt.num_samples) or " whole"
+            self._tell(f"enough memory for a while; batches are run{how}")
+
+    def _find_end(self, attempt: Attempt, tried: list[int], num_failed_updates: int) -> str | None:
+        """Returns why nothing more can be tried, or `None`."""
+        if num_failed_updates == _MOST_FAILED_UPDATES:
+            return "there is no memory to update the weights, and smaller pieces would not help. "
+        try:
+            attempt.check_cuttable()
+        except UsageError as error:
+            return f"the batch could not be run in pieces. {error} "
+        if self.why_whole is not None:
+            return f"the batch could not be run in pieces. {self.why_whole} "
+        if tried[-1] == 1:
+            sizes = ", ".join(str(size) for size in tried)
+            return f"the batch was run in pieces of {sizes}; not even one sample fits. "
+        return None
+
+    def _describe_size(self, num_samples: int) -> str:
+        return f" in pieces of {self._size.now}" if self._size.now < num_samples else ""
+
+
+def _try(attempt: Attempt, size: int) -> _Failure | None:
+    """Runs the step once; returns how memory ran out, if it did."""
+    is_in_update = False
+    try:
+        attempt.learn(size)
+        is_in_update = True
+        if not attempt.has_room():
+            attempt.keep()
+        attempt.update()
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        return _Failure(error, is_in_update)
+    return None
+
+
+def _clear_frames(error: BaseException) -> None:
+    """Lets go of the tensors that the traceback holds; it can still be printed."""
+    current: BaseException | None = error
+    while current is not None:
+        traceback.clear_frames(current.__traceback__)
+        current = current.__cause__ or current.__context__
+
+
+def _tell(text: str) -> None:
+    print(f"memfit: {text}", file=sys.stderr)  # noqa: T201

@@ -1,0 +1,82 @@
+"""The variables of an optimizer: made all of them, or none."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from memfit.backends.exhausted import is_out_of_memory
+from memfit.backends.retry import get_guarded
+from memfit.fitting.trial_steps import release
+from memfit.units import format_size
+
+_MOST_ATTEMPTS = 2
+
+
+def guard_build(optimizer: Any) -> Callable[[], None]:
+    """Makes `optimizer.build` leave nothing behind when there is no memory for its variables.
+
+    It is tried once more, when memory was given back; then the error is raised with a note, and
+    the optimizer can be built later as if nothing had happened.
+
+    Returns:
+        What undoes it.
+    """
+    build = optimizer.build
+
+    def build_whole(variables: Any) -> None:
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            before = [(one, set(vars(one)), list(one._variables)) for one in _chain(optimizer)]
+            try:
+                build(variables)
+                get_guarded().wait(optimizer.variables)
+                return
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                _unbuild(before)
+                if attempt == _MOST_ATTEMPTS:
+                    error.add_note(_explain(variables))
+                    raise
+            get_guarded().release()
+            release()
+
+    optimizer.__dict__["build"] = build_whole
+
+    def undo() -> None:
+        optimizer.__dict__.pop("build", None)
+
+    return undo
+
+
+def _chain(optimizer: Any) -> Iterator[Any]:
+    """Gives the optimizer and those that it wraps, such as for loss scaling."""
+    while optimizer is not None:
+        yield optimizer
+        optimizer = getattr(optimizer, "inner_optimizer", None)
+
+
+def _unbuild(before: list[tuple[Any, set[str], list[Any]]]) -> None:
+    for optimizer, names, variables in before:
+        known = {id(one) for one in variables}
+        for one in optimizer.__dict__["_variables"][:]:
+            if id(one) not in known:
+                optimizer._untrack_variable(one)
+        for name in set(vars(optimizer)) - names:
+            with contextlib.suppress(AttributeError):
+                delattr(optimizer, name)
+        optimizer._trainable_variables_indices.clear()
+        optimizer._trainable_variables = []
+        optimizer.built = False
+
+
+def _explain(variables: Any) -> str:
+    import numpy as np
+
+    weights_bytes = sum(
+        int(np.prod(one.shape, dtype="int64")) * np.dtype(one.dtype).itemsize for one in variables
+    )
+    return (
+        "memfit: there is no memory for what the optimizer keeps of each weight (the weights are "
+        f"{format_size(weights_bytes)}, Adam keeps twice that), and smaller pieces would not "
+        "help. The model is as it was; an optimizer that keeps less, such as SGD, may fit."
+    )

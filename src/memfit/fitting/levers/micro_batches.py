@@ -1,0 +1,208 @@
+"""Batches in pieces: one batch, one update of the weights, the memory of a piece."""
+
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from memfit.backends.micro_batches import Pieces, get_steps
+from memfit.errors import UsageError
+from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
+from memfit.fitting.levers.batchnorm_exact import normalise_exactly
+from memfit.fitting.levers.change import Change, forget_functions
+
+_STEPS = ("train_step", "test_step")
+_BATCHNORM = ("exact", "micro")
+
+
+def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
+    """Makes the model run every batch in pieces, with the result of the whole batch.
+
+    The pieces run one after another inside the training step. Their gradients, weighted by their
+    samples, make one update of the weights, so schedules, averages and loss scaling count
+    batches as before; losses and metrics are those of the whole batch. `fit`, `evaluate`,
+    `train_on_batch` and `test_on_batch` obey. Layers that draw random numbers, such as Dropout,
+    draw others than they would for the whole batch.
+
+    Args:
+        model: A compiled Keras model that has no `train_step` of its own.
+        size: Samples in a piece.
+        batchnorm: What a BatchNormalization layer, which looks at the whole batch, may do.
+            `"exact"`: normalise over the whole batch, with the result of the whole batch. It
+            takes one more forward pass, or more where pieces are small, and the input of each such
+            layer stays in memory for the whole batch, as do the model's outputs. For Functional
+            and Sequential models.
+            `"micro"`: normalise each piece by itself; its moving statistics move once a batch, by
+            the mean over the pieces. Results differ from those of the whole batch. Without
+            either a model with such a layer is refused.
+
+    Returns:
+        The change, to print or to undo.
+
+    Raises:
+        UsageError: The model cannot be split, and why.
+
+    Example:
+        ```python
+        model.compile("adam", "mse")
+        change = memfit.split(model, 32)
+        model.fit(x, y, batch_size=256)
+        change.undo()
+        ```
+    """
+    _check_size(size)
+    check_model(model)
+    check_unguarded(model)
+    normalising = find_batchnorm(model)
+    check_batchnorm(batchnorm)
+    if normalising and batchnorm is None:
+        raise UsageError(explain_batchnorm(normalising))
+    return install(model, make_pieces(model, size, batchnorm), batchnorm)
+
+
+def make_pieces(model: Any, size: int, batchnorm: str | None) -> Pieces:
+    """Returns how batches of this model are cut."""
+    averaged = moving_statistics(model) if batchnorm == "micro" else []
+    return Pieces(size, averaged, collects=not adds_up(model))
+
+
+def install(model: Any, pieces: Pieces, batchnorm: str | None) -> Change:
+    """Puts steps that run in pieces into the model; exact ones are inside of its `call`."""
+    is_exact = batchnorm == "exact" and bool(find_batchnorm(model))
+    exact = normalise_exactly(model, pieces) if is_exact else None
+    steps = get_steps()
+    makers = {"train_step": steps.make_train_step, "test_step": steps.make_test_step}
+    before = {name: model.__dict__[name] for name in _STEPS if name in model.__dict__}
+    for name, make in makers.items():
+        if exact is None or name != "train_step":
+            object.__setattr__(model, name, types.MethodType(make(model, pieces), model))
+    forget_functions(model)
+
+    def undo() -> None:
+        if exact is not None:
+            exact.undo()
+        for name in _STEPS:
+            model.__dict__.pop(name, None)
+        model.__dict__.update(before)
+        forget_functions(model)
+
+    text = f"batches run in pieces of {pieces.size} samples, with one update for each batch"
+    if pieces.averaged:
+        text += "; BatchNormalization looks at one piece at a time, so results differ a little"
+    if exact is not None:
+        text += f"; {exact}"
+    return Change(text, undo)
+
+
+def check_batchnorm(batchnorm: object) -> None:
+    """Raises if this is no way to treat BatchNormalization."""
+    if batchnorm not in (None, *_BATCHNORM):
+        raise UsageError(
+            f'batchnorm must be "exact", "micro" or left out. Received: batchnorm={batchnorm!r}.'
+        )
+
+
+def check_model(model: Any) -> None:
+    """Raises if batches of this model cannot be cut, and says why."""
+    check_steps(model)
+    _check_layers(model)
+
+
+def check_steps(model: Any) -> None:
+    """Raises if the steps of this model are not Keras's own for one device."""
+    import keras
+
+    if not isinstance(model, keras.Model):
+        raise UsageError(
+            f"model must be a Keras model. Received: {type(model).__name__}. "
+            "memfit splits the batches of keras.Model, Sequential and their subclasses."
+        )
+    if not model.compiled:
+        raise UsageError(
+            f"The model {model.name!r} is not compiled. Call model.compile(optimizer, loss) first."
+        )
+    for name in _STEPS:
+        if not getattr(type(model), name).__module__.startswith("keras."):
+            raise UsageError(
+                f"{type(model).__name__} has a {name} of its own, which memfit does not rewrite. "
+                "Compile with an optimizer that accumulates, such as "
+                "keras.optimizers.Adam(gradient_accumulation_steps=4), and feed smaller batches; "
+                "its limits: schedules and moving averages count the small batches, a batch that "
+                "is short counts like a full one, and the last few of an epoch wait for the next."
+            )
+    if getattr(model, "_distribute_strategy", None) is not None:
+        raise UsageError(
+            f"The model {model.name!r} was made under a tf.distribute strategy. memfit does not "
+            "cut batches there; make it outside of the strategy's scope."
+        )
+
+
+def check_unguarded(model: Any) -> None:
+    """Raises if `memfit.guard` runs the batches of this model."""
+    if "make_train_function" in model.__dict__:
+        raise UsageError(
+            f"The model {model.name!r} is guarded, and the guard runs batches in its own way. Undo "
+            "the guard first, or let it cut the batches: memfit.guard(model, size=32)."
+        )
+
+
+def has_fixed_batch(model: Any) -> bool:
+    """Whether the model takes batches of one size only."""
+    is_stateful = any(getattr(layer, "stateful", False) for layer in model._flatten_layers())
+    return is_stateful or any(one.shape[0] is not None for one in _inputs(model))
+
+
+def _inputs(model: Any) -> Sequence[Any]:
+    """The inputs of a model that was built from them; a subclassed one has none."""
+    return getattr(model, "inputs", None) or ()
+
+
+def _check_layers(model: Any) -> None:
+    for one in _inputs(model):
+        if one.shape[0] is not None:
+            raise UsageError(
+                f"The input {one.name!r} is made for batches of {one.shape[0]} samples, so it "
+                "takes no pieces. Leave the batch size out of keras.Input."
+            )
+    for layer in model._flatten_layers():
+        if getattr(layer, "stateful", False):
+            raise UsageError(
+                f"The layer {layer.name!r} keeps a state from batch to batch (stateful=True), "
+                "which pieces would mix up. Train without memfit.split()."
+            )
+        if type(layer).__name__ == "SpectralNormalization":
+            raise UsageError(
+                f"The layer {layer.name!r} (SpectralNormalization) changes its weights each time "
+                "it runs, so pieces would not be the same training."
+            )
+
+
+def _check_size(size: object) -> None:
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise UsageError(
+            f"size must be a whole number of samples, 1 or more. Received: size={size!r}."
+        )
+
+
+def adds_up(model: Any) -> bool:
+    """Whether the model's metrics can be told of pieces one by one.
+
+    Keras's own can: they sum over samples. Others might look at the batch as a whole.
+    """
+    import keras
+
+    if type(model).compute_metrics is not keras.Model.compute_metrics:
+        return False
+    compiled = model._compile_metrics
+    if compiled is None:
+        return True
+    named = [
+        *keras.tree.flatten(compiled._user_metrics),
+        *keras.tree.flatten(compiled._user_weighted_metrics),
+    ]
+    return all(one is None or isinstance(one, str) or _is_of_keras(one) for one in named)
+
+
+def _is_of_keras(metric: Any) -> bool:
+    function = getattr(metric, "_fn", None)
+    kinds = (metric if isinstance(metric, types.FunctionType) else type(metric), function)
+    return all(one is None or one.__module__.startswith("keras.") for one in kinds)

@@ -1,0 +1,155 @@
+"""Lever: activations are computed again in the backward pass instead of being kept."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from memfit.errors import UsageError
+from memfit.fitting.graph.blocks import Cut, cut_into_blocks
+from memfit.fitting.graph.choose_blocks import Choice, choose_all, choose_blocks, peak_bytes
+from memfit.fitting.graph.layer_cost import inner_graph, ordered_nodes
+from memfit.fitting.graph.parts import is_training_call, read_pieces, split_graph
+from memfit.fitting.graph.pure_part import GraphPart
+from memfit.fitting.levers.change import Change, forget_functions
+from memfit.units import format_size
+
+# A step computes forward once and backward about twice as much.
+_STEP_IN_FORWARDS = 3
+
+
+def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int = 32) -> Change:
+    """Lets `model` keep less in training, for some of the forward pass computed twice.
+
+    The model is cut into blocks. Of a block that is recomputed, only what others read of it is
+    kept; the backward pass computes the rest again, with the same Dropout masks and without a
+    second update of BatchNorm's statistics. Losses, gradients and weights stay the same.
+    Prediction and evaluation are not touched.
+
+    Args:
+        model: A Functional or Sequential model that is built.
+        bytes_to_save: How much lower the peak shall be; the cheapest blocks for it are chosen.
+            Defaults to all blocks that save something.
+        batch_size: The batches that it trains on, to tell what is saved.
+
+    Raises:
+        UsageError: If the model has no graph to cut, or less can be saved than asked.
+
+    Example:
+    ```python
+    change = memfit.recompute(model, batch_size=64)
+    print(change)        # 3 of 4 blocks are recomputed in the backward pass; ...
+    model.fit(x, y, batch_size=64)
+    ```
+    """
+    graph = _graph_to_cut(model)
+    _check_positive("batch_size", batch_size)
+    if bytes_to_save is not None:
+        _check_positive("bytes_to_save", bytes_to_save)
+    nodes = ordered_nodes(graph)
+    cuts = cut_into_blocks(read_pieces(graph, nodes, batch_size))
+    blocks = [cut.block for cut in cuts]
+    choice = choose_all(blocks) if bytes_to_save is None else choose_blocks(blocks, bytes_to_save)
+    if not choice.is_enough or choice.saved_bytes <= 0:
+        raise UsageError(_too_little(model, choice, bytes_to_save))
+    return _install(
+        model, graph, split_graph(graph, nodes, cuts, choice), _tell(cuts, choice, batch_size)
+    )
+
+
+def _graph_to_cut(model: Any) -> Any:
+    """Returns the Functional graph that `model` runs through.
+
+    Raises:
+        UsageError: If there is none, or something else than Keras's own `call` runs it.
+    """
+    import keras
+
+    if not isinstance(model, keras.Model):
+        raise UsageError(
+            f"recompute() cuts the graph of a Keras model. Received: {type(model).__name__}. "
+            "Give it a Functional or Sequential model."
+        )
+    if "call" in vars(model):
+        raise UsageError(
+            f"The model {model.name!r} has a call of its own set on it, perhaps by an earlier "
+            "recompute(). Expected a model as it was built. Undo that change first."
+        )
+    graph = inner_graph(model)
+    if graph is None and isinstance(model, keras.Sequential):
+        raise UsageError(
+            f"The Sequential model {model.name!r} is not built, so there is no graph to cut. "
+            "Give it a keras.Input first, or call model.build(input_shape)."
+        )
+    module = type(model).call.__module__
+    if graph is None or not module.startswith("keras.src.models."):
+        raise UsageError(
+            f"The model {model.name!r} runs a call() written in {type(model).__name__}, which has "
+            "no graph to cut. Expected a Functional or Sequential model. Build its parts as "
+            "Functional models and give each to recompute(), or split batches instead."
+        )
+    return graph
+
+
+def _check_positive(name: str, value: int) -> None:
+    if value <= 0:
+        raise UsageError(f"{name} must be above zero. Received: {name}={value!r}.")
+
+
+def _install(model: Any, graph: Any, parts: Sequence[tuple[GraphPart, bool]], text: str) -> Change:
+    """Sets a `call` on the model that runs the parts, and returns the way back."""
+    original = model.call
+
+    def call(inputs: Any, training: Any = None, mask: Any = None, **kwargs: Any) -> Any:
+        if not is_training_call(training, inputs) or inner_graph(model) is not graph:
+            return original(inputs, training=training, mask=mask, **kwargs)
+        return _run_parts(graph, parts, inputs, mask, {**kwargs, "training": training})
+
+    def undo() -> None:
+        del model.call
+        forget_functions(model)
+
+    model.call = call
+    forget_functions(model)
+    return Change(text, undo)
+
+
+def _run_parts(
+    graph: Any,
+    parts: Sequence[tuple[GraphPart, bool]],
+    inputs: Any,
+    mask: Any,
+    context: dict[str, Any],
+) -> Any:
+    """Does what Functional's `call` does, some parts recomputed."""
+    import keras
+    from keras.src import backend
+    from keras.src.models.functional import operation_fn, unpack_singleton
+
+    given = graph._standardize_inputs(inputs)
+    for tensor, its_mask in zip(given, keras.tree.flatten(mask), strict=False):
+        if its_mask is not None:
+            backend.set_keras_mask(tensor, its_mask)
+    tensors = {id(symbol): one for symbol, one in zip(graph.inputs, given, strict=True)}
+    for part, is_recomputed in parts:
+        run = part.run_recomputed if is_recomputed else part.run
+        run(tensors, lambda operation: operation_fn(operation, **context))
+    results = [tensors[id(symbol)] for symbol in graph.outputs]
+    return unpack_singleton(keras.tree.pack_sequence_as(graph._outputs_struct, results))
+
+
+def _tell(cuts: Sequence[Cut], choice: Choice, batch_size: int) -> str:
+    blocks = [cut.block for cut in cuts]
+    share = choice.cost / max(1, sum(block.cost for block in blocks))
+    return (
+        f"{len(choice.chosen)} of {len(blocks)} blocks are recomputed in the backward pass; "
+        f"saves about {format_size(choice.saved_bytes)} of {format_size(peak_bytes(blocks))} "
+        f"of activations at batch size {batch_size}; {share:.0%} of the forward pass is computed "
+        f"twice, about {share / _STEP_IN_FORWARDS:.0%} more work a step"
+    )
+
+
+def _too_little(model: Any, choice: Choice, bytes_to_save: int | None) -> str:
+    asked = "" if bytes_to_save is None else f", {format_size(bytes_to_save)} were asked"
+    return (
+        f"Recomputation can save at most about {format_size(choice.saved_bytes)} of the "
+        f"activations of {model.name!r}{asked}. Ask for less, or split batches instead."
+    )

@@ -1,0 +1,78 @@
+"""One batch at a time: a training that runs ahead of itself holds the batches of many steps.
+
+JAX takes a step's word for done and feeds the next, up to 32 of them; each holds its batch. On
+torch what the last steps have made waits for the garbage collector. Within a tight budget the
+training is made to wait for each step, the youngest garbage is collected after it, and what malloc
+keeps of it is given back: a heap in which freed and living tensors lie mixed would else grow by a
+tenth over some steps.
+"""
+
+import gc
+from typing import Any
+
+from memfit.fitting.budget import Plan, Room
+from memfit.fitting.gauges import Gauge
+
+# XLA on a CPU has at most so many computations under way.
+_MOST_AHEAD = 32
+# What a pipeline of a person's own may hold ready is not known; Keras's own for arrays holds one.
+_OF_PIPELINE, _OF_ARRAYS = 3, 1
+# With so much of the budget left, what a few steps leave behind does not matter.
+_AMPLE_SHARE = 0.25
+
+
+def count_queued(array_bytes: int) -> int:
+    """Returns how many batches are held beside the one that is trained on.
+
+    Args:
+        array_bytes: The size of the data, if it is arrays; 0 for a pipeline.
+    """
+    return _OF_ARRAYS if array_bytes else _OF_PIPELINE
+
+
+def add_pace(
+    arguments: dict[str, Any], batch_bytes: int, gauge: Gauge, room: Room, plan: Plan
+) -> dict[str, Any]:
+    """Returns the arguments for `fit`, with a callback that waits for each step if need be.
+
+    Args:
+        arguments: Those of `fit`, by name.
+        batch_bytes: The size of a batch.
+        gauge: The memory that the budget is about.
+        room: What may be used of it.
+        plan: How it is trained; where there is room for much more, nothing is held back.
+    """
+    import keras
+
+    left_bytes = room.budget_bytes - plan.peak_bytes
+    if left_bytes >= max(_MOST_AHEAD * batch_bytes, _AMPLE_SHARE * room.budget_bytes):
+        return arguments
+    # A step adds so much at most, if it can use nothing of what the one before has freed.
+    pace = make_pace(gauge, room.budget_bytes - (plan.peak_bytes - room.idle_bytes))
+    given = arguments.get("callbacks")
+    if isinstance(given, keras.callbacks.CallbackList):
+        given.append(pace)
+        return arguments
+    return {**arguments, "callbacks": [*keras.tree.flatten(given or []), pace]}
+
+
+def make_pace(gauge: Gauge, most_kept_bytes: int) -> Any:
+    """Returns a callback that waits for each step and lets go of what it leaves behind.
+
+    Args:
+        gauge: The memory that is looked at.
+        most_kept_bytes: When more is taken after a step, free memory is given back.
+    """
+    import keras
+
+    class Pace(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            """That it is here makes Keras wait for the step."""
+            gc.collect(0)
+            gauge.trim_above(most_kept_bytes)
+
+        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+            """The same in validation."""
+            self.on_train_batch_end(batch, logs)
+
+    return Pace()

@@ -1,0 +1,1 @@
+"""Rewrites one statement of user code, as a tree. Pure."""

@@ -1,0 +1,1 @@
+"""Python objects: what they are, how large, which name holds them."""

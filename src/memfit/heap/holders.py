@@ -1,0 +1,251 @@
+"""Who holds what: every container that can be reached from a name the person wrote.
+
+The walk begins at the person's own names (globals of their modules, locals of running functions,
+attributes of their objects, class attributes, closures, caches) and goes down, so whatever it
+finds has the shortest name that a person would recognise, and nothing has to be asked of the
+garbage collector.
+"""
+
+import functools
+import gc
+import inspect
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, FunctionType, GeneratorType, ModuleType
+from typing import Any
+
+from memfit.user_code.frames import is_own_file, is_user_class, is_user_file, is_user_module
+
+_DEEPEST = 7
+_MOST_VISITED = 30_000
+_LONGEST_OPENED = 64
+_CONTAINERS = (list, dict, set, deque, tuple)
+_LEAVES = (str, bytes, bytearray, int, float, complex, bool, type(None), ModuleType, range)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A name that the person wrote.
+
+    Attributes:
+        text: How a person would say it, such as `"outputs of PredictionLogger"`.
+        file: The file it is written in.
+        name: What stands in the code: a variable, or an attribute with a leading dot.
+        is_item: Whether it is inside something that has a name itself.
+        owner_class: The class, if this is an attribute.
+        line: The line that adds to it, where that is known already.
+    """
+
+    text: str
+    file: str
+    name: str
+    is_item: bool = False
+    owner_class: type | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A container or array, and who holds it."""
+
+    owner: Owner
+    value: Any
+
+
+def find_held(
+    most_s: float, *, reads_locals: bool = True, roots: Iterable[Any] = ()
+) -> Iterator[Held]:
+    """Yields every container, and every named value, that the person's names lead to.
+
+    Args:
+        most_s: Time of this thread, not of a busy machine, after which the walk stops, wherever
+            it is.
+        reads_locals: Whether to look at the locals of running functions.
+        roots: Objects of the person's own classes, functions and generators that no name may
+            lead to.
+    """
+    until_s = time.thread_time() + most_s
+    pending: deque[tuple[Any, Owner | None, int]] = deque(_global_roots())
+    pending.extend(_registry_roots())
+    pending.extend((root, None, 0) for root in roots)
+    if reads_locals:
+        for frame in list(sys._current_frames().values()):
+            pending.extend(_local_roots(frame))
+    seen: set[int] = set()
+    while pending and len(seen) < _MOST_VISITED and time.thread_time() < until_s:
+        value, owner, depth = pending.popleft()
+        if id(value) in seen or issubclass(type(value), _LEAVES):
+            continue
+        seen.add(id(value))
+        if owner is not None:
+            yield Held(owner, value)
+        if depth < _DEEPEST:
+            pending.extend((inner, by, depth + 1) for inner, by in _inside(value, owner))
+
+
+def _global_roots() -> Iterator[tuple[Any, Owner | None, int]]:
+    for module in list(sys.modules.values()):
+        if is_user_module(module):
+            file = str(module.__dict__["__file__"])
+            place = f"global of {Path(file).name}"
+            for name, value in list(vars(module).items()):
+                if not name.startswith("__"):
+                    yield value, Owner(f"{name} ({place})", file, name), 0
+
+
+def _registry_roots() -> Iterator[tuple[Any, Owner | None, int]]:
+    """Registries of the standard library in which things of the script stay: log handlers."""
+    for reference in list(logging._handlerList):  # type: ignore[attr-defined]  # it has no other
+        handler = reference()
+        buffer = getattr(handler, "buffer", None)
+        if isinstance(buffer, list):
+            record = buffer[-1] if buffer else None
+            file = getattr(record, "pathname", "")
+            text = f"buffer of a {type(handler).__name__} in the registry of logging"
+            yield buffer, Owner(text, file, "", line=getattr(record, "lineno", None)), 0
+
+
+def _local_roots(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, int]]:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_flags & inspect.CO_OPTIMIZED and not is_own_file(code.co_filename):
+            is_mine = is_user_file(code.co_filename)
+            for name, value in read_locals(frame).items():
+                text = f"local {name} of {code.co_name}()"
+                yield value, Owner(text, code.co_filename, name) if is_mine else None, 0
+        frame = frame.f_back
+
+
+def read_locals(frame: FrameType) -> dict[str, Any]:
+    """Returns the locals of a frame and leaves nothing behind.
+
+    Before Python 3.13 a function's frame keeps what it was asked for, and so keeps it alive: that
+    copy is emptied. Not under a debugger, which would write the emptied locals back; and not
+    outside of functions, where the locals are the module's or class's own.
+    """
+    if sys.version_info >= (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return dict(frame.f_locals)
+    if frame.f_trace is not None:
+        return {}
+    asked = frame.f_locals
+    values = dict(asked)
+    asked.clear()
+    return values
+
+
+def _inside(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:
+    # By `type(value)`: asking a lazy object what it is would load it.
+    kind = type(value)
+    if issubclass(kind, _CONTAINERS):
+        yield from _items(value, owner)
+    elif issubclass(kind, functools._lru_cache_wrapper):
+        return
+    elif issubclass(kind, FunctionType):
+        yield from _closure(value)
+    elif issubclass(kind, GeneratorType):
+        yield from _suspended(value)
+    elif issubclass(kind, type):
+        if is_user_class(value):
+            yield from _attributes(dict(vars(value)), value, "class ")
+    else:
+        attributes = attributes_of(value)
+        if is_user_class(kind):
+            yield from _attributes(attributes, kind, "")
+        else:
+            for name, inner in attributes.items():
+                yield inner, owner and _within(owner, name)
+
+
+def _within(owner: Owner, name: str) -> Owner:
+    """What a library's object keeps for the person: the `queue` inside `waiting`."""
+    return Owner(f"{name} inside {owner.text}", owner.file, owner.name, is_item=True)
+
+
+def _suspended(generator: Any) -> Iterator[tuple[Any, Owner | None]]:
+    """The locals of a generator between two of its values."""
+    frame = generator.gi_frame
+    if frame is not None and not generator.gi_running and is_user_file(frame.f_code.co_filename):
+        for name, value in read_locals(frame).items():
+            text = f"local {name} of {generator.__name__}()"
+            yield value, Owner(text, frame.f_code.co_filename, name)
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """Returns what an object keeps in its `__dict__`, without asking the object itself."""
+    try:
+        attributes = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):
+        return {}
+    return dict(attributes) if issubclass(type(attributes), dict) else {}
+
+
+def _items(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:
+    if len(value) > _LONGEST_OPENED:
+        return
+    items = list(value.items()) if isinstance(value, dict) else list(enumerate(list(value)))
+    for key, inner in items:
+        label = f"[{key!r}]"[:40]
+        inner_owner = owner and Owner(
+            _with_item(owner.text, label), owner.file, owner.name, is_item=True
+        )
+        yield inner, inner_owner
+
+
+def _with_item(text: str, label: str) -> str:
+    """`kept (global of a.py)` with `['x']` is `kept['x'] (global of a.py)`."""
+    name, space, place = text.partition(" ")
+    return f"{name}{label}{space}{place}" if not text.startswith("local ") else f"{text} {label}"
+
+
+def _attributes(
+    attributes: dict[str, Any], kind: type, prefix: str
+) -> Iterator[tuple[Any, Owner | None]]:
+    file = str(getattr(sys.modules.get(kind.__module__), "__file__", ""))
+    for name, inner in attributes.items():
+        if not name.startswith("__"):
+            text = f"{name} of {prefix}{kind.__name__}"
+            yield inner, Owner(text, file, f".{name}", owner_class=kind)
+
+
+def _closure(function: FunctionType) -> Iterator[tuple[Any, Owner | None]]:
+    code = function.__code__
+    if not is_user_file(code.co_filename):
+        return
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            inner = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+        yield (
+            inner,
+            Owner(f"{name} in the closure of {function.__name__}()", code.co_filename, name),
+        )
+    defaults = function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount][-len(defaults) :] if defaults else ()
+    by_name = {**dict(zip(names, defaults, strict=False)), **(function.__kwdefaults__ or {})}
+    for name, value in by_name.items():
+        text = f"{name}, a default argument of {function.__name__}()"
+        yield value, Owner(text, code.co_filename, name)
+    for name, value in list(function.__dict__.items()):
+        if name != "__wrapped__":
+            text = f"{name} of function {function.__name__}()"
+            yield value, Owner(text, code.co_filename, f".{name}")
+
+
+def cached_values(wrapper: Any) -> list[Any]:
+    """Returns the results that an `lru_cache` keeps, the newest last.
+
+    A cache without a bound is a dict of them. One with a bound shows the collector its keys and
+    results in turn, and then the dict that leads to them.
+    """
+    shown = gc.get_referents(wrapper)
+    at = next((number for number, one in enumerate(shown) if isinstance(one, dict)), None)
+    if at is None:
+        return []
+    in_turn = [one for one in shown[:at] if not isinstance(one, type)]
+    return in_turn[1::2] if in_turn else list(shown[at].values())

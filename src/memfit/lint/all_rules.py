@@ -1,0 +1,54 @@
+"""The table of all rules, and the runtime cause that each would have prevented."""
+
+from memfit.lint.hint import Rule
+from memfit.lint.rules import (
+    compiled_in_loop,
+    file_loads,
+    folklore,
+    garbage_collector,
+    gradient_accumulation,
+    gradient_tapes,
+    growing_state,
+    held_tensors,
+    models_in_loop,
+    open_resources,
+    pipelines,
+    retracing,
+)
+
+NOT_READ = Rule(
+    "MF001",
+    "not-read",
+    None,
+    "The file is not Python that can be parsed, so nothing in it was looked at.",
+)
+FAMILIES = (
+    pipelines,
+    file_loads,
+    held_tensors,
+    growing_state,
+    compiled_in_loop,
+    retracing,
+    models_in_loop,
+    open_resources,
+    gradient_tapes,
+    gradient_accumulation,
+    folklore,
+    garbage_collector,
+)
+RULES: tuple[Rule, ...] = tuple(
+    sorted(
+        (NOT_READ, *(rule for family in FAMILIES for rule in family.RULES)),
+        key=lambda rule: rule.code,
+    )
+)
+
+
+def rule_for(cause: str) -> tuple[str, ...]:
+    """Returns the codes of the rules that would have seen `cause` before the script ran.
+
+    Example:
+    >>> rule_for("retracing")
+    ('MF302',)
+    """
+    return tuple(rule.code for rule in RULES if rule.cause == cause)

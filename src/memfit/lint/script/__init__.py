@@ -1,0 +1,1 @@
+"""Facts about a script: names, loops, kinds, pipelines."""

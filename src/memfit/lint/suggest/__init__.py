@@ -1,0 +1,1 @@
+"""The `memfit.stream` call that replaces code that loads whole files."""

@@ -1,0 +1,1 @@
+"""Many models in one process, or each in one of its own."""

@@ -1,0 +1,196 @@
+"""Many models in a loop: what is built inside a session goes with it."""
+
+import functools
+import gc
+import sys
+import threading
+import warnings
+import weakref
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from memfit.backends import BACKEND_NAMES, get_backend, tell_after
+from memfit.heap.holders import attributes_of, find_held
+from memfit.measure.malloc import trim
+
+_MOST_S = 0.5
+# Of Keras's global state: what a person sets, and the numbers in names of layers.
+_SETTINGS = (
+    "custom_objects_scope_dict",
+    "distribution",
+    "dtype_policy",
+    "global_random_seed",
+    "global_seed_generator",
+    "nnx_enabled",
+    "object_name_uids",
+    "safe_mode_saving",
+)
+
+
+class SurvivorWarning(UserWarning):
+    """A model that was built inside a session is still held after the next one."""
+
+
+@dataclass(eq=False, slots=True)
+class _Built:
+    """What was built inside one session.
+
+    Attributes:
+        models: Weak references to its models.
+        registered: What the frameworks registered for them, by backend.
+    """
+
+    models: list["weakref.ref[Any]"] = field(default_factory=list)
+    registered: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def alive(self) -> list[Any]:
+        """The models that are still there."""
+        return [model for one in self.models if (model := one()) is not None]
+
+
+def session() -> "Session":
+    """Returns a block at whose end everything that was built inside is released.
+
+    Keras's own state, compiled functions, caches and garbage go; settings such as the dtype policy
+    and the seed are afterwards what they were before. A model that a name still holds is released
+    at the end of the next session, once the name is free; one that outlives that too is told by a
+    `SurvivorWarning`, with who holds it.
+
+    Example:
+    ```python
+    for fold in folds:
+        with memfit.session():
+            model = build()
+            scores.append(model.fit(*fold).history["loss"][-1])
+    ```
+    """
+    return Session()
+
+
+class Session:
+    """The block that `session` returns."""
+
+    def __init__(self) -> None:
+        self._built = _Built()
+        self._before: dict[str, frozenset[str]] = {}
+        self._settings: dict[str, Any] = {}
+
+    def __enter__(self) -> "Session":
+        _watch_models()
+        self._before = _registered()
+        self._settings = _read_keras_state()
+        with _lock:
+            _open.append(self._built)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with _lock:
+            _open.remove(self._built)
+        self._built.registered = {
+            name: now - self._before.get(name, frozenset()) for name, now in _registered().items()
+        }
+        _clear_keras(self._settings)
+        gc.collect()
+        _tell_survivors()
+        _pending.append(self._built)
+        for built in list(_pending):
+            if not built.alive:
+                _pending.remove(built)
+                _release(built.registered)
+        gc.collect()
+        trim()
+
+
+_lock = threading.Lock()
+# Sessions that are open, the innermost last, and those whose models were still held at their end.
+_open: list[_Built] = []
+_pending: list[_Built] = []
+
+
+@functools.cache
+def _watch_models() -> None:
+    import keras
+
+    trainer = next(base for base in keras.Model.__mro__ if base.__name__ == "Trainer")
+    tell_after(trainer, "__init__", _note_model)
+
+
+def _note_model(model: Any) -> None:
+    if _open:
+        _open[-1].models.append(weakref.ref(model))
+
+
+def _loaded() -> list[str]:
+    return [name for name in BACKEND_NAMES if name in sys.modules]
+
+
+def _registered() -> dict[str, frozenset[str]]:
+    return {name: get_backend(name).registered() for name in _loaded()}
+
+
+def _release(registered: dict[str, frozenset[str]]) -> None:
+    for name in _loaded():
+        get_backend(name).release(registered.get(name, frozenset()))
+
+
+def _read_keras_state() -> dict[str, Any]:
+    state: Any = sys.modules["keras.src.backend.common.global_state"]
+    now = vars(state.GLOBAL_STATE_TRACKER)
+    kept = {name: now[name] for name in _SETTINGS if name in now}
+    if "object_name_uids" in kept:  # the numbers in names of layers: dense, dense_1
+        kept["object_name_uids"] = kept["object_name_uids"].copy()
+    return kept
+
+
+def _clear_keras(settings: dict[str, Any]) -> None:
+    """Clears what Keras keeps and puts back what was there before the session.
+
+    Keras's own `clear_session` resets the dtype policy and the seed without a word.
+    """
+    state: Any = sys.modules["keras.src.backend.common.global_state"]
+    generator = vars(state.GLOBAL_STATE_TRACKER).get("global_seed_generator")
+    keras: Any = sys.modules["keras"]
+    # On torch it would load the compiler, which takes seconds, to clear it.
+    if keras.backend.backend() != "torch" or "torch._dynamo" in sys.modules:
+        keras.utils.clear_session(free_memory=False)
+    for name, value in settings.items():
+        setattr(state.GLOBAL_STATE_TRACKER, name, value)
+    if generator is not None:  # random numbers go on where they were
+        state.GLOBAL_STATE_TRACKER.global_seed_generator = generator
+
+
+def _tell_survivors() -> None:
+    """Names the models of earlier sessions that are held still."""
+    survivors = {id(model): model for built in _pending for model in built.alive}
+    for model in list(survivors.values()):
+        for part in _parts(model):
+            survivors.pop(id(part), None)
+    if not survivors:
+        return
+    holders = {
+        held.owner.text
+        for held in find_held(_MOST_S)
+        if any(one is held.value for one in survivors.values())
+    }
+    where = ", ".join(sorted(holders)) or "something that no name in the script leads to"
+    count = "1 model" if len(survivors) == 1 else f"{len(survivors)} models"
+    warnings.warn(
+        f"{count} built inside earlier sessions cannot be released: held by {where}. "
+        "Keep the scores or the weights instead, or delete the name.",
+        SurvivorWarning,
+        stacklevel=3,
+    )
+
+
+def _parts(model: Any) -> list[Any]:
+    """What a model has inside: a `Sequential` has a `Functional`, on torch in a dict of modules."""
+    attributes = list(attributes_of(model).values())
+    inside = [one for value in attributes if isinstance(value, dict) for one in value.values()]
+    return [*attributes, *inside]

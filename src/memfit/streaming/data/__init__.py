@@ -1,0 +1,1 @@
+"""What every source has: columns, rows, ragged values, layout."""

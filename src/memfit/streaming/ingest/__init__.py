@@ -1,0 +1,1 @@
+"""`memfit.ingest`: one global shuffle on disk, resumable."""

@@ -1,0 +1,191 @@
+"""The two passes that put rows in a random order on disk, in little memory.
+
+First each chunk of rows goes to its regions, then the rows of each region are put in their order.
+What is done is written down, so that a process that was killed can be gone on from by the next.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from memfit.errors import DataError
+from memfit.streaming.data.source import row_bytes
+from memfit.streaming.ingest.column import Scattered
+from memfit.streaming.ingest.journal import Journal, Progress
+from memfit.streaming.ingest.partition import Scattering, count_each, count_rows, count_steps
+from memfit.streaming.ingest.region_file import Counts, RegionFile
+from memfit.streaming.store.atomic_folder import clear, say
+from memfit.streaming.store.format import Checksum, Manifest, check_part
+
+JOURNAL = "progress.jsonl"
+# What is written between two times that the disk is waited for. A killed process loses no more of
+# the first pass. If the machine itself goes down, checksums find what did not reach the disk.
+_SYNC_BYTES = 64_000_000
+
+
+def scatter(
+    scattering: Scattering, folder: Path, tell: Callable[[int], None] = lambda _: None
+) -> Manifest:
+    """Writes the rows of a source into a folder, in a random order.
+
+    Args:
+        scattering: Which row goes where.
+        folder: Where the files go; what an earlier try has done there is kept if it is of use.
+        tell: Called with the number of rows that were read, or permuted, since the last call.
+    """
+    journal, key = Journal(folder / JOURNAL), scattering.make_key()
+    done = journal.read()
+    if done.key == key:
+        try:
+            return _run(scattering, folder, journal, done, tell)
+        except _DamagedError:
+            say(f"what an earlier try left in {folder} is damaged: removed, and begun anew")
+    elif done.key:
+        say(
+            f"what an earlier try left in {folder} is of other data, or of another seed, budget or "
+            "choice of columns: removed, and begun anew"
+        )
+    clear(folder)
+    journal.write(key=key)
+    return _run(scattering, folder, journal, Progress(key), tell)
+
+
+class _DamagedError(Exception):
+    """What an earlier try has written is not what it wrote."""
+
+
+def _run(
+    scattering: Scattering,
+    folder: Path,
+    journal: Journal,
+    done: Progress,
+    tell: Callable[[int], None],
+) -> Manifest:
+    rows = count_rows(scattering)
+    steps = {name: np.array(one, np.int64) for name, one in done.steps.items()}
+    if not steps:
+        steps = count_steps(scattering)
+        journal.write(steps={name: one.tolist() for name, one in steps.items()})
+    with contextlib.ExitStack() as stack:
+        columns = []
+        for at, column in enumerate(scattering.source.schema):
+            columns.append(Scattered(at, column, folder, rows, steps))
+            for file in columns[-1].files:
+                stack.callback(file.close)
+        passes = _Passes(scattering, columns, journal, rows)
+        told = passes.check(done, folder)
+        if told:
+            say(f"goes on where an earlier try was ended, {told / (2 * rows.sum()):.0%} done")
+            tell(told)
+        passes.fill(done, tell)
+        checksums = passes.settle(done, tell)
+        for file in passes.files:
+            file.finish()
+    schema = tuple(column.final for column in columns)
+    return Manifest(scattering.source.num_rows, True, schema, tuple(checksums))
+
+
+class _Passes:
+    """Both passes over the columns.
+
+    Args:
+        scattering: Which row goes where.
+        columns: What the rows go to.
+        journal: Where to write down what is done.
+        rows: How many rows go to each region.
+    """
+
+    def __init__(
+        self, scattering: Scattering, columns: list[Scattered], journal: Journal, rows: Counts
+    ) -> None:
+        self._scattering = scattering
+        self._columns = columns
+        self._journal = journal
+        self._rows = rows
+        self._row_bytes = row_bytes(scattering.source.schema)
+        self.files: list[RegionFile] = [one for column in columns for one in column.files]
+
+    def check(self, done: Progress, folder: Path) -> int:
+        """Compares what an earlier try has written with its checksums.
+
+        Returns:
+            How many rows it has read and permuted.
+        """
+        try:
+            if done.crcs:
+                self._check_regions(done, folder)
+            else:
+                self._check_chunks(done)
+        except (DataError, OSError, ValueError, IndexError) as error:
+            raise _DamagedError from error
+        settled = self._rows[: len(done.settled)].sum()
+        return int(self._scattering.chunks[done.num_chunks] + settled)
+
+    def fill(self, done: Progress, tell: Callable[[int], None]) -> None:
+        """Writes chunks into their regions."""
+        if done.crcs:
+            return
+        unsynced = 0.0
+        for chunk, values in self._scattering.read(done.num_chunks):
+            regions = self._scattering.draw_regions(chunk)
+            by_region = np.argsort(regions, kind="stable")
+            for column in self._columns:
+                column.add(values[column.name], by_region, count_each(self._scattering, regions))
+            unsynced += len(regions) * self._row_bytes
+            if unsynced >= _SYNC_BYTES:
+                self._sync()
+                self._journal.write(num_chunks=chunk + 1, digests=self._digests())
+                self._journal.sync()
+                unsynced = 0.0
+            tell(len(regions))
+        self._sync()
+        crcs = [one.crcs for one in self.files]
+        self._journal.write(num_chunks=self._scattering.num_chunks, crcs=crcs)
+        self._journal.sync()
+
+    def settle(self, done: Progress, tell: Callable[[int], None]) -> list[Checksum]:
+        """Puts the rows of each region in their order; returns the checksums of all files."""
+        checksums = list(itertools.chain.from_iterable(done.settled))
+        unsynced = 0.0
+        for region in range(len(done.settled), len(self._rows)):
+            num_rows = int(self._rows[region])
+            order = self._scattering.draw_order(region, num_rows)
+            found = [one for column in self._columns for one in column.settle(region, order)]
+            unsynced += num_rows * self._row_bytes
+            is_due = unsynced >= _SYNC_BYTES
+            if is_due:
+                self._sync()
+                unsynced = 0.0
+            self._journal.write(settled=[[one.file, one.start, one.stop, one.crc] for one in found])
+            if is_due:
+                self._journal.sync()
+            checksums += found
+            tell(num_rows)
+        return checksums
+
+    def _check_chunks(self, done: Progress) -> None:
+        for chunk in range(done.num_chunks):
+            regions = self._scattering.draw_regions(chunk)
+            for column in self._columns:
+                column.read_added(count_each(self._scattering, regions))
+        if done.num_chunks and self._digests() != done.digests:
+            raise _DamagedError
+
+    def _check_regions(self, done: Progress, folder: Path) -> None:
+        for file, crcs in zip(self.files, done.crcs, strict=True):
+            file.crcs = crcs
+        for one in itertools.chain.from_iterable(done.settled):
+            check_part(folder, one)
+        for region in range(len(done.settled), len(self._rows)):
+            if not all(one.is_whole(region) for one in self.files):
+                raise _DamagedError
+
+    def _digests(self) -> list[int]:
+        return [one.digest for one in self.files]
+
+    def _sync(self) -> None:
+        for file in self.files:
+            file.sync()

@@ -1,0 +1,1 @@
+"""What `memfit data` tells: what is in it, whether it is intact, how fast it streams."""

@@ -1,0 +1,1 @@
+"""Batches: windows of rows read ahead, `map`, position and state."""

@@ -1,0 +1,295 @@
+"""Everything about a stream that needs no Keras: its order, its passes, its state, its halves."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from memfit.errors import UsageError
+from memfit.streaming.data.source import Source, row_bytes
+from memfit.streaming.loader.batches import Batches
+from memfit.streaming.loader.map_batches import Mapped, count_rows, map_in_order
+from memfit.streaming.loader.position import Position, Progress
+from memfit.streaming.loader.state import State, read_state
+from memfit.streaming.open_data import Layout
+from memfit.streaming.order.buckets import Bucketed
+from memfit.streaming.order.epoch import Order, Rows, equal_edges
+from memfit.streaming.order.knowing import know, know_lengths, share_of_rows
+from memfit.streaming.order.lengths import Lengths
+from memfit.streaming.order.shuffle_plan import Data, Mixing, keep_mixing, plan_mixing
+from memfit.streaming.views.concatenate import describe
+from memfit.streaming.views.sequence_lengths import KnowsLengths
+from memfit.streaming.views.subset import split_rows
+from memfit.units import format_size
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person asks of a stream.
+
+    Attributes:
+        batch_size: Rows of a batch; `None` if `tokens` says how many.
+        budget_bytes: The most memory to use.
+        seed: What the order is made from; `None` for the order of the source.
+        drop_remainder: Whether a last batch with fewer rows is left out.
+        shard: Which part of the rows is given, of `num_shards`.
+        num_shards: How many parts there are.
+        tokens: The most that rows times the longest sequence of a batch may be.
+    """
+
+    batch_size: int | None
+    budget_bytes: int
+    seed: int | None = None
+    drop_remainder: bool = False
+    shard: int = 0
+    num_shards: int = 1
+    tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.batch_size is None) == (self.tokens is None):
+            raise UsageError(
+                "A stream needs batch_size, the rows of a batch, or tokens, the most that rows "
+                f"times the longest sequence of a batch may be. Received: batch_size="
+                f"{self.batch_size!r} and tokens={self.tokens!r}. Give one of the two."
+            )
+        if self.tokens is not None:
+            check_number("tokens", self.tokens, 1)
+        else:
+            check_number("batch_size", self.batch_size, 1)
+        if self.tokens is not None and self.drop_remainder:
+            raise UsageError(
+                "drop_remainder is for batches of one size. Received: drop_remainder=True and "
+                f"tokens={self.tokens}, with which they differ. Leave it out, or give batch_size."
+            )
+        if self.seed is not None:
+            check_number("seed", self.seed, 0)
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows that a batch may have: no row has less than one token."""
+        found = self.batch_size if self.tokens is None else self.tokens
+        assert found is not None  # noqa: S101  # one of the two is given
+        return int(found)
+
+
+class Loader:
+    """Gives batches of a source, epoch after epoch, and knows where it stands.
+
+    Args:
+        source: Where rows come from.
+        layout: Which columns are inputs, targets and weights.
+        settings: What a person asks for.
+        mapped: What a function of theirs makes of batches.
+
+    Raises:
+        BudgetError: The budget is too small for this data.
+    """
+
+    def __init__(
+        self, source: Source, layout: Layout, settings: Settings, mapped: Mapped | None = None
+    ) -> None:
+        self.source = source
+        self.layout = layout
+        self.settings = settings
+        self.mapped = mapped
+        self.progress = Progress()
+        self._fingerprint: str | None = None
+        self._use(plan_mixing(self._data, settings.budget_bytes))
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of an epoch."""
+        return self._batches.order.num_rows
+
+    def run(
+        self, *, at_a_time: int = 1, ahead: int = 0, count: Callable[[], int] | None = None
+    ) -> Generator[tuple[Any, ...], None, None]:
+        """Gives the batches of the next epoch, or of the rest of one. See `feeds.Begin`."""
+        current = self.progress.begin(len(self), ahead, count)
+        try:
+            with contextlib.closing(self._give(current.start, at_a_time)) as batches:
+                for batch in batches:
+                    current.given += -(-count_rows(batch) // self.settings.most_rows)
+                    yield batch
+        finally:
+            current.is_open = False
+
+    def get(self, index: int) -> tuple[Any, ...]:
+        """Returns a batch of the epoch that comes next, or is under way."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"There is no batch {index}: the stream has {len(self)} batches.")
+        epoch = self.progress.position.epoch
+        batch = self.layout.arrange(self._batches.get(epoch, index % len(self)))
+        return batch if self.mapped is None else self.mapped.apply(batch, epoch, index % len(self))
+
+    def state(self) -> State:
+        """Returns where it stands."""
+        if self._fingerprint is None:
+            self._fingerprint = self.source.fingerprint()
+        position = self.progress.position
+        return State(
+            epoch=position.epoch,
+            batch=position.batch,
+            seed=self.settings.seed,
+            batch_size=self.settings.batch_size,
+            drop_remainder=self.settings.drop_remainder,
+            num_shards=self.settings.num_shards,
+            block_rows=self.mixing.block_rows,
+            window_rows=self.mixing.window_rows,
+            num_rows=self.source.num_rows,
+            fingerprint=self._fingerprint,
+            tokens=self.settings.tokens,
+        )
+
+    def restore(self, value: Mapping[str, Any]) -> None:
+        """Goes to where a stream of the same data stood; its order is taken over.
+
+        Raises:
+            UsageError: This is no state, or one of a stream made with other arguments.
+            DataChangedError: The data is other data.
+            BudgetError: The windows of that stream do not fit into this one's budget.
+        """
+        state = read_state(value)
+        state.check_against(self.state())
+        mixing = keep_mixing(
+            self._data, self.settings.budget_bytes, state.block_rows, state.window_rows
+        )
+        self.settings = dataclasses.replace(self.settings, seed=state.seed)
+        self._use(mixing)
+        self.progress.move_to(Position(state.epoch, state.batch))
+
+    def split(self, share: float) -> tuple["Loader", "Loader"]:
+        """Returns loaders of `share` of the rows and of the others, each with half the budget."""
+        parts = split_rows(self.source, share)
+        settings = dataclasses.replace(self.settings, budget_bytes=self.settings.budget_bytes // 2)
+        first, second = (Loader(part, self.layout, settings, self.mapped) for part in parts)
+        return first, second
+
+    def shard(self, index: int, count: int) -> "Loader":
+        """Returns a loader of one of `count` equal parts of the rows of every epoch.
+
+        Raises:
+            UsageError: There is no such part, this is one already, or batches differ in size.
+        """
+        if self.settings.tokens is not None:
+            raise UsageError(
+                "A stream with tokens cannot be dealt to shards: these would not have equally many "
+                "batches. Give batch_size, or give each process files of its own."
+            )
+        check_number("count", count, 1)
+        check_number("index", index, 0)
+        if index >= count or count > self.source.num_rows or self.settings.num_shards > 1:
+            raise UsageError(
+                f"Cannot take shard {index} of {count}: this stream has {self.source.num_rows} "
+                f"rows and is shard {self.settings.shard} of {self.settings.num_shards}. Expected "
+                "an index below the count, a row or more for each shard, and a stream that is no "
+                "shard, as in shard(0, 4)."
+            )
+        settings = dataclasses.replace(self.settings, shard=int(index), num_shards=int(count))
+        return Loader(self.source, self.layout, settings, self.mapped)
+
+    def __str__(self) -> str:
+        settings, mixing, source = self.settings, self.mixing, self.source
+        size = row_bytes(source.schema)
+        position = self.progress.position
+        order = "in the order of the source"
+        if settings.seed is not None:
+            order = f"shuffled with seed {settings.seed}, deff {mixing.deff:.2f}"
+            order += "" if mixing.deff < 1.5 or source.is_shuffled else " (memfit.ingest: 1.00)"
+        of_all = f", shard {settings.shard} of {settings.num_shards}"
+        return (
+            f"memfit stream: {source.num_rows:,} rows, {format_size(source.num_rows * size)}: "
+            f"{describe(source.schema)}\n"
+            f"{len(self):,} batches of {_describe_batch(settings)}, {order}"
+            f"{of_all if settings.num_shards > 1 else ''}\n"
+            f"windows of {mixing.window_rows:,} rows, {format_size(mixing.window_rows * size)}; "
+            f"at most {format_size(mixing.planned_bytes)} of {format_size(settings.budget_bytes)}\n"
+            f"next: epoch {position.epoch}, batch {position.batch}"
+        )
+
+    @property
+    def _data(self) -> Data:
+        lengths, mapped = self._lengths, self.mapped
+        batch_size = self.settings.most_rows if lengths is None else lengths.mean_batch
+        data = know(self.source, batch_size, shuffles=self.settings.seed is not None)
+        if lengths is not None:
+            return know_lengths(
+                data, self.source, lengths, 0.0 if mapped is None else mapped.growth
+            )
+        if mapped is None:
+            return data
+        return dataclasses.replace(data, mapped_bytes=mapped.row_bytes)
+
+    @property
+    def _lengths(self) -> Lengths | None:
+        if self.settings.tokens is None:
+            return None
+        lengths = self.source.lengths if isinstance(self.source, KnowsLengths) else None
+        assert lengths is not None  # noqa: S101  # measured before a loader is made
+        return lengths
+
+    def _give(self, start: Position, at_a_time: int) -> Generator[tuple[Any, ...], None, None]:
+        columns = self._batches.run(start.epoch, start.batch, at_a_time=at_a_time)
+        with contextlib.closing(columns):
+            batches = (self.layout.arrange(one) for one in columns)
+            mapped = self.mapped
+            if mapped is None:
+                yield from batches
+                return
+            ahead = self.mixing.held_batches // 2
+            yield from map_in_order(
+                batches,
+                lambda number, batch: mapped.apply(batch, start.epoch, start.batch + number),
+                ahead,
+            )
+
+    def _use(self, mixing: Mixing) -> None:
+        self.mixing = mixing
+        groups = self.source.groups
+        edges = (
+            equal_edges(self.source.num_rows, mixing.block_rows or 1) if groups is None else groups
+        )
+        self._batches = Batches(self.source, self._order(edges), mixing.held_batches)
+
+    def _order(self, edges: Rows) -> Order | Bucketed:
+        settings, lengths = self.settings, self._lengths
+        order = Order(
+            edges,
+            self.mixing.window_rows,
+            settings.most_rows,
+            settings.seed,
+            settings.shard,
+            settings.num_shards,
+            drops_partial=settings.drop_remainder,
+        )
+        if lengths is not None:
+            costs = lengths.share_out(edges, share_of_rows(self.source.schema))
+            return Bucketed(dataclasses.replace(order, costs=costs), lengths)
+        if order.num_batches == 0:
+            raise UsageError(
+                f"No batch is left: drop_remainder=True, batch_size={settings.batch_size} and "
+                f"{order.num_rows} rows. Make batch_size smaller, or keep the remainder."
+            )
+        return order
+
+
+def _describe_batch(settings: Settings) -> str:
+    if settings.tokens is None:
+        return str(settings.batch_size)
+    return f"at most {settings.tokens:,} tokens"
+
+
+def check_number(name: str, value: object, least: int) -> None:
+    """Raises if an argument is no whole number, or too small.
+
+    Raises:
+        UsageError: It is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise UsageError(f"{name} must be a whole number, {least} or more. Received: {value!r}.")

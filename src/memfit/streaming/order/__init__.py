@@ -1,0 +1,1 @@
+"""The order of rows: epochs, windows, buckets, and how well a budget shuffles them. Pure."""

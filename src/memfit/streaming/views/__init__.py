@@ -1,0 +1,1 @@
+"""Sources made of sources: concatenated, zipped, chosen columns or rows, oversampled."""

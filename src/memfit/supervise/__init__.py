@@ -1,0 +1,1 @@
+"""`memfit run` from outside: child process, signals, sampling, live status."""

@@ -1,0 +1,1 @@
+"""Which frame, file and statement is the user's own."""
