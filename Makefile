@@ -27,12 +27,12 @@ check: $(STAMPS)-test  ## format, lint and types: the fast part of the tests
 unit: $(STAMPS)-test  ## only the tests that need no training
 	$(BIN)/python -m pytest -q tests/unit tests/test_*.py
 
-format: $(STAMPS)-test  ## format the code and mend what the linter can
+format: $(STAMPS)-test  ## format the code and fix what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 zoo: $(STAMPS)-test  ## run the zoo: scripts with a known fault and their twins, some 30 minutes
-	$(BIN)/python tests/zoo/judge.py --mend
+	$(BIN)/python tests/zoo/judge.py --fix
 
 bench: $(STAMPS)-bench  ## measure what memfit costs, beside memray and scalene (some 20 minutes)
 	$(BIN)/python benchmarks/overhead.py

@@ -198,7 +198,7 @@ class Ran:
 def run_python(arguments: Sequence[str], backend: str, folder: Path, timeout_s: float) -> Ran:
     """Runs Python to its end.
 
-    Its stderr is a terminal, so that memfit shows its live line as it does for a person.
+    Its stderr is a terminal, so that memfit shows its live line as it does for a user.
 
     Raises:
         RunFailedError: If it does not end well within `timeout_s`.

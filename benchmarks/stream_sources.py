@@ -24,7 +24,7 @@ class Kind:
     """A kind of source.
 
     Attributes:
-        find: Returns what a person gives to `memfit.stream`, for a folder.
+        find: Returns what a user gives to `memfit.stream`, for a folder.
         data: What must be written.
         asked: What they ask besides.
         is_slow: Whether opening it reads all rows, each time anew or as pictures.

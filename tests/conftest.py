@@ -1,4 +1,4 @@
-"""How tests run memfit: as a person would, in a process of its own."""
+"""How tests run memfit: as a user would, in a process of its own."""
 
 import contextlib
 import itertools

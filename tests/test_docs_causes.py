@@ -63,7 +63,7 @@ def test_an_explanation_gives_figures_in_words_and_not_what_was_not_measured(cod
     text = " ".join(SECTIONS[code].split())
 
     assert "Nothing was measured" not in text
-    assert not re.search(r"[\d.]+( MB)?, mended \d", text)
+    assert not re.search(r"[\d.]+( MB)?, fixed \d", text)
 
 
 @pytest.mark.parametrize("code", SECTIONS)

@@ -51,7 +51,7 @@ def make_finding(code: str) -> str:
 
 
 def find_script(code: str) -> Iterator[str]:
-    """Yields the first script of the zoo that has this one fault, with its mended twin."""
+    """Yields the first script of the zoo that has this one fault, with its fixed twin."""
     scripts = tomllib.loads((ZOO / "zoo.toml").read_text())["script"]
     for script in scripts:
         if [cause["code"] for cause in script["cause"]] == [code]:
@@ -61,7 +61,7 @@ def find_script(code: str) -> Iterator[str]:
                 f"of the repository:\n\n```\nKERAS_BACKEND={script['backend']} memfit run "
                 f"tests/zoo/{script['name']}/leaking.py\n```"
             )
-            for name, title in (("leaking.py", "it grows"), ("clean.py", "its mended twin")):
+            for name, title in (("leaking.py", "it grows"), ("clean.py", "its fixed twin")):
                 block = f'```python title="{name}"\n{(folder / name).read_text()}```'
                 yield f'??? example "{title}: {name}"\n\n' + indent(block)
             return

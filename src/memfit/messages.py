@@ -9,7 +9,7 @@ Tell = Callable[[int], None]
 
 @contextlib.contextmanager
 def showing(total: int | None, doing: str) -> Iterator[Tell]:
-    """A progress bar on stderr, if a person is looking; it is gone at the end.
+    """A progress bar on stderr, if a user is looking; it is gone at the end.
 
     Args:
         total: What all calls together add up to, if that is known.

@@ -73,7 +73,7 @@ def format_change(size_bytes: float) -> str:
 
 
 def format_duration(duration_s: float) -> str:
-    """Returns `duration_s` in the one or two units that a person would use.
+    """Returns `duration_s` in the one or two units that a user would use.
 
     Example:
     >>> format_duration(5025)

@@ -321,7 +321,7 @@ def test_devices_of_two_sizes_keep_to_the_limit_each(fake):
     assert str(change).endswith("; 10.0 GB is more than a device has (8.00 GB)")
 
 
-def test_jax_keeps_the_newer_name_that_a_person_uses(fake, monkeypatch):
+def test_jax_keeps_the_newer_name_that_a_user_uses(fake, monkeypatch):
     framework = fake("jax")
     monkeypatch.setenv("XLA_CLIENT_MEM_FRACTION", "0.9")
 
@@ -351,7 +351,7 @@ def test_jax_that_is_told_to_use_the_cpu_has_no_accelerator(fake, monkeypatch, v
     assert "no accelerator" in str(configure(growth=True))
 
 
-def test_torch_keeps_what_a_person_set_for_its_allocator(fake, monkeypatch):
+def test_torch_keeps_what_a_user_set_for_its_allocator(fake, monkeypatch):
     framework = fake("torch")
     before = {"PYTORCH_ALLOC_CONF": "max_split_size_mb:128,expandable_segments:False"}
     monkeypatch.setenv(*next(iter(before.items())))

@@ -1,4 +1,4 @@
-"""`memfit ingest` and `memfit data` as a person runs them."""
+"""`memfit ingest` and `memfit data` as a user runs them."""
 
 import json
 import re

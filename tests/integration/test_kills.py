@@ -83,7 +83,7 @@ def test_a_training_that_the_kernel_kills_is_told_with_the_cause_and_its_line(
     assert cause["evidence"]["holder"] == "outputs (global of script.py)"
 
 
-def test_a_kill_by_a_person_is_not_blamed_on_memory(memfit):
+def test_a_kill_by_a_user_is_not_blamed_on_memory(memfit):
     script = memfit.script("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
 
     ran = memfit.run(script)

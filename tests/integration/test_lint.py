@@ -1,4 +1,4 @@
-"""`memfit lint` as a person runs it: files, folders, exit codes, what it loads."""
+"""`memfit lint` as a user runs it: files, folders, exit codes, what it loads."""
 
 import json
 import subprocess

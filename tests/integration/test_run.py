@@ -96,7 +96,7 @@ def test_a_syntax_error_gives_pythons_own_traceback(memfit):
     assert watched.returncode == plain.returncode == 1
 
 
-def test_a_persons_own_sitecustomize_still_runs(memfit):
+def test_a_users_own_sitecustomize_still_runs(memfit):
     folder = memfit.cwd / "own"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text("import builtins; builtins.OWN = 'here'\n")

@@ -143,7 +143,7 @@ def test_a_size_is_shown_in_the_largest_unit_that_leaves_a_whole_one(size_bytes,
         (86400 + 3600 * 5 + 59, "1 d 5 h"),
     ],
 )
-def test_a_duration_is_shown_in_the_units_a_person_would_use(duration_s, shown):
+def test_a_duration_is_shown_in_the_units_a_user_would_use(duration_s, shown):
     assert format_duration(duration_s) == shown
 
 

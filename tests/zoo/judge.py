@@ -1,7 +1,7 @@
 """Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
 
 Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a third of all,
-"--kinds=leaking" leaves the twins out, "--mend" applies each mended statement and runs it once
+"--kinds=leaking" leaves the twins out, "--fix" applies each fixed statement and runs it once
 more, "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges kept ones again without running
 anything. "probe" is the share of the time that memfit spent inside the script.
 
@@ -110,8 +110,8 @@ def covers(folder, place, finding):
     return finding["line"] == place["line"]
 
 
-def judge(entry, kind, *, mends=False):
-    """Runs one script and judges what was said; with `mends` also what its mended form does."""
+def judge(entry, kind, *, fixes=False):
+    """Runs one script and judges what was said; with `fixes` also what its fixed form does."""
     is_healthy = kind == "healthy"
     folder = ZOO / ("healthy" if is_healthy else entry["name"])
     script = entry["file"] if is_healthy else f"{kind}.py"
@@ -131,15 +131,15 @@ def judge(entry, kind, *, mends=False):
     told.probe_s = (result["overhead"]["probe_s"] or 0) / seconds
     if kind == "leaking":
         _judge_leaking(told, entry, folder)
-        told.helps = helps(entry, told) if mends else None
+        told.helps = helps(entry, told) if fixes else None
     else:
         told.is_right = not any(one["is_problem"] for one in causes)
         told.is_right &= result["verdict"] not in ("growing", "killed")
     return told
 
 
-def mend(folder, finding, into):
-    """Copies a script into `into` with the statement of a finding as memfit mends it."""
+def fix(folder, finding, into):
+    """Copies a script into `into` with the statement of a finding as memfit fixes it."""
     shutil.copytree(folder, into, dirs_exist_ok=True)
     path = into / finding["file"]
     lines = path.read_text().splitlines()
@@ -150,18 +150,18 @@ def mend(folder, finding, into):
     )
     indent = lines[finding["line"] - 1][: statement.col_offset]
     last = statement.body[0].lineno - 1 if hasattr(statement, "body") else statement.end_lineno
-    mended = [indent + line for line in finding["after"].splitlines()] or [indent + "pass"]
-    lines[finding["line"] - 1 : last] = mended
+    fixed = [indent + line for line in finding["after"].splitlines()] or [indent + "pass"]
+    lines[finding["line"] - 1 : last] = fixed
     path.write_text("\n".join(lines) + "\n")
 
 
 def helps(entry, told):
-    """Whether the growth is gone once the first finding is mended; `None` if it cannot be."""
+    """Whether the growth is gone once the first finding is fixed; `None` if it cannot be."""
     first = told.findings[0] if told.findings else None
     if first is None or first["after"] is None:
         return None
     with tempfile.TemporaryDirectory() as scratch:
-        mend(ZOO / entry["name"], first, Path(scratch))
+        fix(ZOO / entry["name"], first, Path(scratch))
         result = run(Path(scratch), "leaking.py", entry["backend"])
     if result is None or result["exit"]["code"]:
         return False
@@ -225,10 +225,10 @@ def summarise(done):
         if group:
             right = sum(getattr(one, attribute) for one in group)
             yield f"{name:<19}{right} of {len(group)} ({right / len(group):.1%})"
-    mended = [one for one in done if one.helps is not None]
-    if mended:
-        right = sum(one.helps for one in mended)
-        yield f"{'mended lines help':<19}{right} of {len(mended)} ({right / len(mended):.1%})"
+    fixed = [one for one in done if one.helps is not None]
+    if fixed:
+        right = sum(one.helps for one in fixed)
+        yield f"{'fixed lines help':<19}{right} of {len(fixed)} ({right / len(fixed):.1%})"
 
 
 def row(told):
@@ -238,10 +238,10 @@ def row(told):
         mark = "line?"
     if told.kind == "leaking" and told.is_right and not told.found_all:
         mark = "missed"
-    mended = {True: " mended", False: " MENDING DOES NOT HELP", None: ""}[told.helps]
+    fixed = {True: " fixed", False: " MENDING DOES NOT HELP", None: ""}[told.helps]
     return (
         f"{told.name:<28}{told.kind:<9}{told.seconds:4.0f} {told.probe_s:6.1%} {told.verdict:<8} "
-        f"{mark:<7}{told.told}{mended}"
+        f"{mark:<7}{told.told}{fixed}"
     )
 
 
@@ -253,7 +253,7 @@ def main():
     done = []
     print(f"{'script':<28}{'kind':<9}{'s':>4} {'probe':>6} {'verdict':<8} {'':<7}found")
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        for told in pool.map(lambda job: judge(*job, mends="--mend" in sys.argv), todo):
+        for told in pool.map(lambda job: judge(*job, fixes="--fix" in sys.argv), todo):
             done.append(told)
             print(row(told), flush=True)
     print("", *summarise(done), sep="\n")

@@ -53,7 +53,7 @@ def test_nothing_is_found_where_nothing_is_wrong(kind, verdicts):
     assert [row(told) for told in of(kind, verdicts) if not told.is_right] == []
 
 
-def test_a_statement_as_memfit_mends_it_makes_the_growth_go_away(verdicts):
+def test_a_statement_as_memfit_fixes_it_makes_the_growth_go_away(verdicts):
     mendable = [
         (entry, told)
         for (entry, kind), told in verdicts

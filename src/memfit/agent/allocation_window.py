@@ -102,7 +102,7 @@ def _top(
 
 
 def _python_lines() -> dict[Line, tuple[int, int]]:
-    """Bytes and blocks by the innermost line of the person's code."""
+    """Bytes and blocks by the innermost line of the user's code."""
     lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for statistic in tracemalloc.take_snapshot().statistics("traceback"):
         line = _user_line(statistic.traceback)
@@ -126,7 +126,7 @@ def _tensor_lines() -> dict[Line, tuple[int, int]]:
 
 
 def _user_line(trace: tracemalloc.Traceback) -> Line | None:
-    """The innermost line of the person's code; frames come with the oldest first."""
+    """The innermost line of the user's code; frames come with the oldest first."""
     for frame in reversed(trace):
         if is_user_file(frame.filename):
             return frame.filename, frame.lineno

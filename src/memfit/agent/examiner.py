@@ -1,6 +1,6 @@
 """Looks for what grows in the training process, and who holds it, at a bounded price.
 
-Cheap looks (counts, what the person's names hold) run all the time. Only while memory rises and
+Cheap looks (counts, what the user's names hold) run all the time. Only while memory rises and
 these do not explain it does the examiner go further: it tries what could give memory back, takes
 a census of all objects, and at last traces allocations for a second.
 """

@@ -1,4 +1,4 @@
-"""What the person's own names hold, look by look, and which of it has grown."""
+"""What the user's own names hold, look by look, and which of it has grown."""
 
 import functools
 import itertools
@@ -71,7 +71,7 @@ class _Seen:
 
 
 class Names:
-    """Compares what the person's names hold now with what they held at first."""
+    """Compares what the user's names hold now with what they held at first."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
@@ -105,7 +105,7 @@ class Names:
         Args:
             now_t_s: When.
             most_s: Time after which the look ends, wherever it is.
-            roots: Objects to begin at, apart from the person's own names.
+            roots: Objects to begin at, apart from the user's own names.
         """
         found = find_held(most_s, reads_locals=not self._is_debugged, roots=roots)
         grown: list[Holding] = []

@@ -129,7 +129,7 @@ def _counting(count: Callable[[], None]) -> Callable[[Any], Any]:
 
 
 def _telling_caller(name: str, original: Any) -> Any:
-    """Returns a function whose calls are counted where the person's own code makes them."""
+    """Returns a function whose calls are counted where the user's own code makes them."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -52,7 +52,7 @@ class _Compiled:
 
 
 class Observed:
-    """Counts by line of the person's code. Its methods are called inside the training."""
+    """Counts by line of the user's code. Its methods are called inside the training."""
 
     def __init__(self) -> None:
         self._made: Counter[tuple[str, str, int]] = Counter()
@@ -99,7 +99,7 @@ class Observed:
 
     @harmless
     def called(self, function: str, caller: FrameType) -> None:
-        """Counts a call of `function` if `caller`, which makes it, is the person's own code."""
+        """Counts a call of `function` if `caller`, which makes it, is the user's own code."""
         file = caller.f_code.co_filename
         if is_user_file(file) and not is_own_doing():
             self._called[(function, file, caller.f_lineno)] += 1
@@ -140,7 +140,7 @@ class Observed:
 
 
 def _find_line(*, makes: object | None = None) -> Line | None:
-    """The person's line that runs now; `None` while memfit does something for itself."""
+    """The user's line that runs now; `None` while memfit does something for itself."""
     return None if is_own_doing() else find_running(sys._getframe(1), makes=makes)
 
 

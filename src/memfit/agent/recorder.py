@@ -83,7 +83,7 @@ class Recorder:
     Args:
         run: Folder of the run.
         counters: What the hooks count.
-        observed: What the hooks have seen, by line of the person's code.
+        observed: What the hooks have seen, by line of the user's code.
         is_alone: Whether no supervisor watches; then child processes are read here too.
 
     Raises:
@@ -290,7 +290,7 @@ def _read_devices() -> tuple[DeviceMemory, ...]:
 
 
 def _running_line() -> tuple[str | None, bool]:
-    """The line of the person's code that the main thread is in, and whether it is an import."""
+    """The line of the user's code that the main thread is in, and whether it is an import."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     line, is_waiting = find_running(frame), is_importing(frame)
     del frame  # what it holds would live as long as this

@@ -40,7 +40,7 @@ def try_collect() -> Trial:
         after_bytes=after_bytes,
         cost_s=time.perf_counter() - begun_s,
         objects=num_collected,
-        # The person's own classes first: those can be looked up in the script.
+        # The user's own classes first: those can be looked up in the script.
         examples={
             kind.__name__: count
             for kind, count in sorted(freed, key=lambda one: not is_user_class(one[0]))[

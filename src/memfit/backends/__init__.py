@@ -46,7 +46,7 @@ class DeviceMemory:
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """What one object is to a person who looks for memory.
+    """What one object is to a user who looks for memory.
 
     Attributes:
         kind: Such as `"tensor"`, `"graph"` (with the record of how it was computed),
@@ -89,7 +89,7 @@ class DataStage:
 
     Attributes:
         kind: `"shuffle"`, `"cache"`, `"prefetch"` or `"queue"`.
-        maker: The object that the person's code made for it; its line is looked up by this.
+        maker: The object that the user's code made for it; its line is looked up by this.
         held_bytes: What it holds.
         full_bytes: What it will hold when full, where that can be told.
         length: Its elements when full; `None` for a cache.

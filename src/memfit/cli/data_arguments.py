@@ -1,4 +1,4 @@
-"""Data as a person names it on the command line."""
+"""Data as a user names it on the command line."""
 
 import argparse
 from typing import Any

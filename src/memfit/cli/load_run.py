@@ -1,4 +1,4 @@
-"""Loads the run that a person names, and writes what they asked for."""
+"""Loads the run that a user names, and writes what they asked for."""
 
 from pathlib import Path
 

@@ -23,7 +23,7 @@ class StatusLine:
 
     Args:
         run: Folder of the run.
-        is_shown: Whether the person wants it.
+        is_shown: Whether the user wants it.
     """
 
     def __init__(self, run: Path, *, is_shown: bool) -> None:

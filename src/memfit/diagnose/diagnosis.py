@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.finding import Finding
+from memfit.diagnose.fixing import complete
 from memfit.diagnose.growth.growth import Growth, judge_growth
 from memfit.diagnose.growth.phases import Phase, find_phases
 from memfit.diagnose.growth.series import Point, total_series
 from memfit.diagnose.killed import find_killed
 from memfit.diagnose.limits import find_near_limit, headroom_bytes, peak_rss_bytes
-from memfit.diagnose.mending import complete
 from memfit.diagnose.ranking import find_causes
 from memfit.measure.limits import Limit
 from memfit.record.evidence import Called, Hinted, Trial
@@ -47,7 +47,7 @@ class Diagnosis:
 
     @property
     def has_problem(self) -> bool:
-        """Whether memory needs a person's attention."""
+        """Whether memory needs a user's attention."""
         is_grave = self.verdict in ("growing", "near_limit", "killed")
         return is_grave or any(finding.is_problem for finding in self.findings)
 

@@ -42,7 +42,7 @@ def find_killed(
 
 
 def format_rate(growth: Growth) -> str:
-    """Returns the rate in the unit that a person thinks in."""
+    """Returns the rate in the unit that a user thinks in."""
     if growth.bytes_per_epoch is not None:
         return f"{format_size(growth.bytes_per_epoch)}/epoch"
     if growth.bytes_per_step is not None:
@@ -78,4 +78,4 @@ def _advise(ended: Exit, growth: Growth | None) -> str:
         )
     if is_for_memory:
         return "Give it more memory, or lower the batch size or what the data holds in memory."
-    return "Look for who sent it: a scheduler's memory or time limit, or a person."
+    return "Look for who sent it: a scheduler's memory or time limit, or a user."

@@ -31,7 +31,7 @@ class Advice:
 
 
 def advise(machine: Machine) -> tuple[Advice, ...]:
-    """Returns what a person should know of `machine`, risks first."""
+    """Returns what a user should know of `machine`, risks first."""
     advice = [*_on_memory(machine), *_on_settings(machine), *_on_devices(machine)]
     return tuple(sorted(advice, key=lambda one: not one.is_risk))
 

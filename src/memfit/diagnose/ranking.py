@@ -8,7 +8,7 @@ from memfit.diagnose.causes.finding import Finding
 
 # With less than this explained, the last resorts are asked.
 _ENOUGH_SHARE = 0.4
-# Less than this is not worth a person's time.
+# Less than this is not worth a user's time.
 _LEAST_SHARE = 0.05
 _HOLDER_SHARE = 0.2
 _INFERRED = ("allocator-retains", "uncollected-garbage", "unexplained-growth")

@@ -15,7 +15,7 @@ class Room:
     """What is there before training and what may be used.
 
     Attributes:
-        budget_bytes: What the person allows, for the whole process tree or on a device.
+        budget_bytes: What the user allows, for the whole process tree or on a device.
         idle_bytes: What is taken already.
         data_bytes: Copies of the data that training will make, and a single step does not.
         queued_bytes: Batches that will be ready before they are needed.

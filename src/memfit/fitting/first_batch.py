@@ -1,4 +1,4 @@
-"""The first batch of what a person gives to `fit`, without using any of it up."""
+"""The first batch of what a user gives to `fit`, without using any of it up."""
 
 from collections.abc import Iterator
 from types import GeneratorType

@@ -283,7 +283,7 @@ def _tell_if_passed(peak_bytes: int, budget_bytes: int) -> None:
 
 
 def _count_frames() -> int:
-    """How far up the person's own call is; as warnings count from the one who calls this."""
+    """How far up the user's own call is; as warnings count from the one who calls this."""
     frame, number = sys._getframe(1), 1
     while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
         frame, number = frame.f_back, number + 1

@@ -1,4 +1,4 @@
-"""A loss of a person's own, such as a contrastive one, may compare the samples of a batch."""
+"""A loss of a user's own, such as a contrastive one, may compare the samples of a batch."""
 
 import contextlib
 import inspect

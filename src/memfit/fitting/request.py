@@ -1,4 +1,4 @@
-"""What a person asks of a training within a budget."""
+"""What a user asks of a training within a budget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _ALLOWED = ("precision",)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a person asks for.
+    """What a user asks for.
 
     Attributes:
         budget: What this process and those it starts may take, such as `"4GB"`.

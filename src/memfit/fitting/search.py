@@ -48,7 +48,7 @@ def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitSta
     Args:
         prober: Runs steps of a built and compiled model.
         room: What may be used.
-        terms: What the person asks for.
+        terms: What the user asks for.
         changes: Gets what undoes the changes.
 
     Raises:

@@ -14,7 +14,7 @@ _FIRST_SHARE = 1 / 32
 # Small pieces fit into what a pool has taken already, so a line through them is too flat for much
 # larger ones; and a pool that has taken too much keeps it.
 _MOST_TIMES_LARGER = 2
-# Trying again for less than this gains nothing that a person would notice.
+# Trying again for less than this gains nothing that a user would notice.
 _LEAST_GAIN = 0.05
 _MOST_TRIALS = 9
 # A first guess this close to what was tried may be wrong by more than that.

@@ -15,7 +15,7 @@ from memfit.fitting.gauges import Gauge
 
 # XLA on a CPU has at most so many computations under way.
 _MOST_AHEAD = 32
-# What a pipeline of a person's own may hold ready is not known; Keras's own for arrays holds one.
+# What a pipeline of a user's own may hold ready is not known; Keras's own for arrays holds one.
 _OF_PIPELINE, _OF_ARRAYS = 3, 1
 # With so much of the budget left, what a few steps leave behind does not matter.
 _AMPLE_SHARE = 0.25

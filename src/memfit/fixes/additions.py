@@ -100,7 +100,7 @@ def _replace_argument(call: ast.Call, position: int, change: Change) -> bool:
 
 
 def _replace_items(call: ast.Call, change: Change) -> bool:
-    """Mends `extend` and `update` where the items are written out."""
+    """Fixes `extend` and `update` where the items are written out."""
     if call.keywords or len(call.args) != 1:
         return False
     if not isinstance(call.args[0], (*_DISPLAYS, *_COMPREHENSIONS)):

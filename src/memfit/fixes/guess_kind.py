@@ -1,4 +1,4 @@
-"""What an expression of the person's most likely is, judged by its names alone."""
+"""What an expression of the user's most likely is, judged by its names alone."""
 
 import ast
 
@@ -105,7 +105,7 @@ def _kind_of_call(call: ast.Call) -> str:
         return "unknown" if call.keywords else "scalar"
     if _reduces(call):
         return "scalar"
-    if name[:1].isupper():  # a class: what it makes is the person's own affair
+    if name[:1].isupper():  # a class: what it makes is the user's own affair
         return "many"
     words = name.lower().split("_")
     if not _LOSSES.isdisjoint(words) and len(call.args) > 1 and not call.keywords:

@@ -16,7 +16,7 @@ _ENOUGH_QUEUED = 10
 
 
 def reorder(module: ast.Module, stage: str) -> bool:
-    """Mends the pipelines in `module`, in place; whether there was anything to mend.
+    """Fixes the pipelines in `module`, in place; whether there was anything to fix.
 
     Args:
         module: The statement.

@@ -1,4 +1,4 @@
-"""The person's own statement, mended: what a finding can show instead of advice in general."""
+"""The user's own statement, fixed: what a finding can show instead of advice in general."""
 
 import ast
 import textwrap
@@ -14,7 +14,7 @@ from memfit.fixes.pipelines import reorder
 _PYPLOT = ("plt", "pyplot", "pylab")
 
 
-def mend(
+def fix_statement(
     code: str,
     statement: str,
     *,
@@ -23,7 +23,7 @@ def mend(
     argument: str = "",
     compiler: str = "",
 ) -> str | None:
-    """Returns `statement` mended for a finding, or `None` where no honest rewrite is known.
+    """Returns `statement` fixed for a finding, or `None` where no honest rewrite is known.
 
     Args:
         code: Code of the finding.
@@ -41,9 +41,9 @@ def mend(
         The statement as Python prints it. Empty text means that the line is to be deleted.
 
     Example:
-    >>> mend("held-graph", "total += loss")
+    >>> fix_statement("held-graph", "total += loss")
     'total += loss.detach()'
-    >>> mend("buffer-too-large", "ds = ds.batch(32).shuffle(1000)")
+    >>> fix_statement("buffer-too-large", "ds = ds.batch(32).shuffle(1000)")
     'ds = ds.shuffle(1000).batch(32)'
     """
     rewriters: dict[str, Callable[[ast.Module], bool]] = {
@@ -99,7 +99,7 @@ def _parse(statement: str) -> _Source | None:
     is_opening = text.endswith(":")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a person's "\\d" is no matter of ours
+            warnings.simplefilter("ignore")  # a user's "\\d" is no matter of ours
             return _Source(ast.parse(f"{text} pass" if is_opening else text), is_opening)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -218,7 +218,7 @@ def _method(value: ast.expr, name: str) -> ast.expr:
 
 
 def _pyplot_of(call: ast.Call) -> str | None:
-    """Returns the person's name for pyplot, if `call` is one of its functions."""
+    """Returns the user's name for pyplot, if `call` is one of its functions."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr == "close":
         return None
     module = call.func.value
@@ -227,7 +227,7 @@ def _pyplot_of(call: ast.Call) -> str | None:
 
 
 def _figure_of(target: ast.expr | None, call: ast.Call) -> str:
-    """Returns the person's name for the figure; empty for the one that is current."""
+    """Returns the user's name for the figure; empty for the one that is current."""
     function = last_name(call.func)
     match target:
         case ast.Tuple(elts=[first, *_]) if function == "subplots":

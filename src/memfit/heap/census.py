@@ -1,6 +1,6 @@
 """A census of all objects that the garbage collector knows: counts, bytes, and new beginnings.
 
-The person's own objects that no name leads to (held by a thread, a data pipeline, a framework)
+The user's own objects that no name leads to (held by a thread, a data pipeline, a framework)
 are returned too, so that a walk can begin at them.
 """
 
@@ -27,7 +27,7 @@ class Census:
     Attributes:
         numbers: Things by kind, such as `"tensor"` or `"model"`, and `"objects"` in all.
         sizes: Bytes by kind, where these can be told.
-        roots: The person's own objects, generators and functions with closures.
+        roots: The user's own objects, generators and functions with closures.
     """
 
     numbers: dict[str, int]

@@ -60,7 +60,7 @@ def describe(value: object) -> LiveObject | None:
 
 
 def is_keras_state(kind: type) -> bool:
-    """Whether `kind` is a Keras layer or metric of the person's own, and no whole model."""
+    """Whether `kind` is a Keras layer or metric of the user's own, and no whole model."""
     names = {base.__name__ for base in kind.__mro__}
     return bool(names & {"Layer", "Metric"}) and "Model" not in names
 

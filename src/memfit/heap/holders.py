@@ -1,8 +1,8 @@
-"""Who holds what: every container that can be reached from a name the person wrote.
+"""Who holds what: every container that can be reached from a name the user wrote.
 
-The walk begins at the person's own names (globals of their modules, locals of running functions,
+The walk begins at the user's own names (globals of their modules, locals of running functions,
 attributes of their objects, class attributes, closures, caches) and goes down, so whatever it
-finds has the shortest name that a person would recognise, and nothing has to be asked of the
+finds has the shortest name that a user would recognise, and nothing has to be asked of the
 garbage collector.
 """
 
@@ -30,10 +30,10 @@ _LEAVES = (str, bytes, bytearray, int, float, complex, bool, type(None), ModuleT
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A name that the person wrote.
+    """A name that the user wrote.
 
     Attributes:
-        text: How a person would say it, such as `"outputs of PredictionLogger"`.
+        text: How a user would say it, such as `"outputs of PredictionLogger"`.
         file: The file it is written in.
         name: What stands in the code: a variable, or an attribute with a leading dot.
         is_item: Whether it is inside something that has a name itself.
@@ -60,13 +60,13 @@ class Held:
 def find_held(
     most_s: float, *, reads_locals: bool = True, roots: Iterable[Any] = ()
 ) -> Iterator[Held]:
-    """Yields every container, and every named value, that the person's names lead to.
+    """Yields every container, and every named value, that the user's names lead to.
 
     Args:
         most_s: Time of this thread, not of a busy machine, after which the walk stops, wherever
             it is.
         reads_locals: Whether to look at the locals of running functions.
-        roots: Objects of the person's own classes, functions and generators that no name may
+        roots: Objects of the user's own classes, functions and generators that no name may
             lead to.
     """
     until_s = time.thread_time() + most_s
@@ -162,7 +162,7 @@ def _inside(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None
 
 
 def _within(owner: Owner, name: str) -> Owner:
-    """What a library's object keeps for the person: the `queue` inside `waiting`."""
+    """What a library's object keeps for the user: the `queue` inside `waiting`."""
     return Owner(f"{name} inside {owner.text}", owner.file, owner.name, is_item=True)
 
 

@@ -25,7 +25,7 @@ def lint_source(text: str, file: str = "<text>") -> tuple[Hint, ...]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a person's "\\d" is no matter of ours
+            warnings.simplefilter("ignore")  # a user's "\\d" is no matter of ours
             script = read_script(text)
             silenced = read_silenced(text)
             seen = [one for family in FAMILIES for one in family.check(script)]

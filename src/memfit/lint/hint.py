@@ -31,7 +31,7 @@ class Seen:
     Attributes:
         rule: The rule.
         node: The piece of code.
-        message: One sentence with the person's own names in it.
+        message: One sentence with the user's own names in it.
         fix: What to write instead.
     """
 
@@ -47,7 +47,7 @@ class Hint:
 
     Attributes:
         code: Code of the rule.
-        message: One sentence with the person's own names in it.
+        message: One sentence with the user's own names in it.
         file: The file as it was named.
         line: Line in it, from 1.
         column: Character in the line, from 1.

@@ -15,7 +15,7 @@ class Limit:
     Attributes:
         limit_bytes: The limit.
         source: `"machine"`, `"cgroup v1"`, `"cgroup v2"`, `"rlimit as"` (address space) or
-            `"rlimit data"`; `"asked for"` if a person named a lower one.
+            `"rlimit data"`; `"asked for"` if a user named a lower one.
     """
 
     limit_bytes: int

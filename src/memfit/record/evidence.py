@@ -29,7 +29,7 @@ class Header:
         memfit: Version of memfit.
         python: Version of Python.
         platform: Operating system and machine.
-        command: What was run, as the person typed it.
+        command: What was run, as the user typed it.
         limit: The limit that the training would meet first.
         settings: Environment variables that bear on memory.
         budgets: What every `fit` may take, as it was given: `budget` or `device_budget`.
@@ -114,7 +114,7 @@ class Sample:
             and then).
         progress: How far the training is (only from inside).
         probe_s: Time that memfit has spent inside the training so far.
-        at: The line of the person's code that ran, such as `"train.py:41"` (only from inside).
+        at: The line of the user's code that ran, such as `"train.py:41"` (only from inside).
         is_importing: Whether that line was waiting for an import.
     """
 
@@ -173,7 +173,7 @@ class Holding:
     Attributes:
         t_s: When it was seen.
         since_t_s: When it was seen first, with `length_before`.
-        owner: The person's own name for it, such as `"outputs of PredictionLogger"`.
+        owner: The user's own name for it, such as `"outputs of PredictionLogger"`.
         container: `"list"`, `"dict"`, `"lru_cache"`, `"array"`, ...
         length_before: Its length then (for an array: its bytes).
         length: Its length now.
@@ -209,7 +209,7 @@ class Retraced:
         t_s: When it was seen.
         since_t_s: When it was seen first, with `traces_before`.
         name: Its name; empty for one that the framework made for itself.
-        file: Where it is called in the person's code.
+        file: Where it is called in the user's code.
         line: The line there.
         traces_before: Traces then, of all functions of this name called at that line.
         traces: Traces now.
@@ -255,7 +255,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Things of one kind that were made at one line of the person's code.
+    """Things of one kind that were made at one line of the user's code.
 
     Attributes:
         t_s: When they were counted.
@@ -264,10 +264,10 @@ class Made:
         made_before: How many had been made then.
         made: How many have been made by now.
         alive: How many of these are alive.
-        file: The person's file.
+        file: The user's file.
         line: The line in it.
         statement: Its source.
-        by_tuner: Whether KerasTuner had them made: there is no loop in the person's code then.
+        by_tuner: Whether KerasTuner had them made: there is no loop in the user's code then.
     """
 
     t_s: float
@@ -294,7 +294,7 @@ class Buffer:
         length: Its elements when full; `None` for a cache.
         of_batches: Whether its elements are batches.
         after_repeat: Whether what it reads never ends.
-        file: Where the person's code asks for it.
+        file: Where the user's code asks for it.
         line: The line there.
         statement: Its source.
     """
@@ -320,7 +320,7 @@ class Loaded:
         by: `"fit"` or `"from_tensor_slices"`.
         size_bytes: The data itself.
         copied_bytes: What the framework copies of it.
-        file: Where the person's code hands it over.
+        file: Where the user's code hands it over.
         line: The line there.
         statement: Its source.
     """
@@ -367,7 +367,7 @@ class Allocated:
         thing: `"tensor"` (by its own bytes) or `"python"` (as tracemalloc counts).
         growth_bytes: What is left of it at the end of the window.
         count: How many objects or blocks.
-        file: The person's file.
+        file: The user's file.
         line: The line in it.
         statement: Its source.
     """
@@ -384,13 +384,13 @@ class Allocated:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """Calls that bear on memory, at one line of the person's code.
+    """Calls that bear on memory, at one line of the user's code.
 
     Attributes:
         t_s: When they were counted.
         function: `"gc.disable"`, `"gc.collect"`, `"clear_session"`, ...
         calls: How many so far.
-        file: The person's file.
+        file: The user's file.
         line: The line in it.
         statement: Its source.
     """
@@ -411,7 +411,7 @@ class Hinted:
         t_s: When.
         code: Code of the rule, such as `"MF201"`.
         cause: The cause that it would have prevented.
-        file: The person's file.
+        file: The user's file.
         line: The line in it.
         message: One sentence.
         fix: What to do instead; `None` in older recordings.

@@ -67,7 +67,7 @@ class Recording:
         begin_t_s: The first moment that anything was recorded.
         end_t_s: The last moment.
         troubles: Errors inside memfit.
-        notes: Sentences about the state of the files, for the person.
+        notes: Sentences about the state of the files, for the user.
     """
 
     name: str

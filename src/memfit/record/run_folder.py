@@ -1,4 +1,4 @@
-"""Run folders: where a run is kept, and which run a person means."""
+"""Run folders: where a run is kept, and which run a user means."""
 
 import contextlib
 import re
@@ -65,7 +65,7 @@ def list_runs(folder: Path = RUNS_FOLDER) -> list[Path]:
 
 
 def find_run(name: str | None, folder: Path = RUNS_FOLDER) -> Path:
-    """Returns the run that a person means by `name`.
+    """Returns the run that a user means by `name`.
 
     Args:
         name: A folder, the name of a run in `folder`, or `None` for the newest.

@@ -15,7 +15,7 @@ from memfit.heap.holders import attributes_of, find_held
 from memfit.measure.malloc import trim
 
 _MOST_S = 0.5
-# Of Keras's global state: what a person sets, and the numbers in names of layers.
+# Of Keras's global state: what a user sets, and the numbers in names of layers.
 _SETTINGS = (
     "custom_objects_scope_dict",
     "distribution",

@@ -49,7 +49,7 @@ def open_data(
     image_size: tuple[int, int] | None = None,
     filesystem: Any = None,
 ) -> tuple[Source, Layout]:
-    """Returns the source for what a person gives to `stream`, and how it is laid out.
+    """Returns the source for what a user gives to `stream`, and how it is laid out.
 
     Args:
         value: A path, glob, list, array or object; or a tuple of features, labels and weights; or

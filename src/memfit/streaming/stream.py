@@ -267,7 +267,7 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
     def _fed(self) -> Fed:
         loader = self._loader
         # A stack of padded sequences would be padded to the longest of all its batches; and a
-        # person's own code is for one batch.
+        # user's own code is for one batch.
         is_ragged = any(one.is_ragged for one in loader.source.schema)
         at_a_time = max(1, (loader.mixing.held_batches - _SINGLE) // _STACKS)
         specs = loader.layout.arrange({one.name: _spec(one) for one in loader.source.schema})

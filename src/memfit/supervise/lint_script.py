@@ -22,10 +22,10 @@ _MOST_FILES = 50
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of the person's.
+    """A file of the user's.
 
     Attributes:
-        file: The file as a person in the working folder would name it.
+        file: The file as a user in the working folder would name it.
         text: What is in it.
     """
 
@@ -113,7 +113,7 @@ def _find_script(command: Sequence[str]) -> _Script | None:
 
 
 def _find_module(name: str) -> _Script | None:
-    """Returns a module in the working folder or on PYTHONPATH; others are not the person's."""
+    """Returns a module in the working folder or on PYTHONPATH; others are not the user's."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     folders = [Path.cwd(), *(Path.cwd() / path for path in paths if path)]
     inner = Path(*name.split("."))

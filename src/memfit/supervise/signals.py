@@ -1,4 +1,4 @@
-"""Signals between a person and the script: each one reaches the script exactly once.
+"""Signals between a user and the script: each one reaches the script exactly once.
 
 The supervisor and the script share a process group, as a script and its shell pipeline do,
 so that Ctrl-C, Ctrl-Z and the terminal work as ever. A signal to the group (Ctrl-C, `timeout`)

@@ -115,7 +115,7 @@ class Supervisor:
         return told
 
     def _environment(self) -> dict[str, str]:
-        """The person's environment, and what loads the agent into every Python below."""
+        """The user's environment, and what loads the agent into every Python below."""
         paths = [str(_BOOT_FOLDER), os.environ.get("PYTHONPATH", "")]
         return {
             **os.environ,

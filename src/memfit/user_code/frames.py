@@ -1,4 +1,4 @@
-"""Which code is the person's own, and which statement of it adds to a container."""
+"""Which code is the user's own, and which statement of it adds to a container."""
 
 import ast
 import functools
@@ -21,7 +21,7 @@ _ADDING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement in the person's own code.
+    """A statement in the user's own code.
 
     Attributes:
         file: The file, as Python names it.
@@ -35,7 +35,7 @@ class Statement:
 
 
 class Place(NamedTuple):
-    """A place in the person's code, as it is told: the file as typed, the statement there."""
+    """A place in the user's code, as it is told: the file as typed, the statement there."""
 
     file: str
     line: int
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 @functools.cache
 def is_user_file(file: str) -> bool:
-    """Whether `file` was written by the person: no library, no part of Python or memfit.
+    """Whether `file` was written by the user: no library, no part of Python or memfit.
 
     Nor is it code that TensorFlow writes: a copy of a function, in a file of its own.
     """
@@ -57,19 +57,19 @@ def is_own_file(file: str) -> bool:
 
 
 def as_typed(file: str) -> str:
-    """Returns `file` as a person in the working folder would name it."""
+    """Returns `file` as a user in the working folder would name it."""
     path = Path(file)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
 def is_user_module(module: ModuleType | None) -> bool:
-    """Whether `module` is the person's own. A module that loads itself when asked is not asked."""
+    """Whether `module` is the user's own. A module that loads itself when asked is not asked."""
     file = module.__dict__.get("__file__") if issubclass(type(module), ModuleType) else None
     return isinstance(file, str) and is_user_file(file)
 
 
 def is_user_class(kind: type) -> bool:
-    """Whether `kind` is a class that the person wrote."""
+    """Whether `kind` is a class that the user wrote."""
     module = kind.__module__  # some classes have something else than a name there
     return isinstance(module, str) and is_user_module(sys.modules.get(module))
 
@@ -93,7 +93,7 @@ def find_adding_statement(file: str, name: str) -> Statement | None:
 
 
 def find_running(frame: FrameType | None, *, makes: object | None = None) -> tuple[str, int] | None:
-    """Returns file and line of the person's code that `frame` runs for, the innermost first.
+    """Returns file and line of the user's code that `frame` runs for, the innermost first.
 
     Args:
         frame: Where to begin.
@@ -108,7 +108,7 @@ def find_running(frame: FrameType | None, *, makes: object | None = None) -> tup
 
 
 def is_importing(frame: FrameType | None) -> bool:
-    """Whether the person's code that `frame` runs for is waiting for an import."""
+    """Whether the user's code that `frame` runs for is waiting for an import."""
     while frame is not None and not is_user_file(frame.f_code.co_filename):
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -117,7 +117,7 @@ def is_importing(frame: FrameType | None) -> bool:
 
 
 def is_called_from(frame: FrameType | None, code: CodeType) -> bool:
-    """Whether `code`, a library's own, runs between `frame` and the person's code."""
+    """Whether `code`, a library's own, runs between `frame` and the user's code."""
     while frame is not None and not is_user_file(frame.f_code.co_filename):
         if frame.f_code is code:
             return True
@@ -169,7 +169,7 @@ def statement_at(file: str, line: int) -> Statement | None:
 
 
 def tell_place(file: str, line: int) -> Place:
-    """Returns the statement around a line, as a person in the working folder would name it."""
+    """Returns the statement around a line, as a user in the working folder would name it."""
     found = statement_at(file, line)
     return Place(as_typed(file), found.line if found else line, found.text if found else None)
 
@@ -192,7 +192,7 @@ def find_assignment(file: str, name: str) -> Statement | None:
 
 
 def user_files() -> list[str]:
-    """Returns the files of the person's modules that are loaded."""
+    """Returns the files of the user's modules that are loaded."""
     modules = list(sys.modules.values())
     return [str(one.__dict__["__file__"]) for one in modules if is_user_module(one)]
 

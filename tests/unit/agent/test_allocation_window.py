@@ -81,7 +81,7 @@ def test_trimming_changes_nothing_that_is_in_use():
     assert kept[7] == bytes([7]) * 1000
 
 
-def test_a_census_counts_objects_and_finds_the_persons_own():
+def test_a_census_counts_objects_and_finds_the_users_own():
     node = Node()
 
     def make():

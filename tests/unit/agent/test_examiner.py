@@ -78,7 +78,7 @@ def step(index):
 
 @pytest.fixture(autouse=True, scope="module")
 def enough_time():
-    """Here all modules of the tests are the person's own: more than a look may take otherwise."""
+    """Here all modules of the tests are the user's own: more than a look may take otherwise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(examiner_module, "_MOST_S", 60.0)
         yield

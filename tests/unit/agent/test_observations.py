@@ -1,4 +1,4 @@
-"""What is made, compiled and called is counted by the person's own line."""
+"""What is made, compiled and called is counted by the user's own line."""
 
 import ast
 import gc
@@ -118,7 +118,7 @@ def test_a_function_of_a_library_has_no_name_of_its_own():
     assert [one.name for one in of(Retraced, observed)] == [""]
 
 
-def test_calls_count_where_the_persons_own_code_makes_them():
+def test_calls_count_where_the_users_own_code_makes_them():
     observed = Observed()
     for _ in range(4):
         observed.called("gc.collect", sys._getframe())

@@ -1,4 +1,4 @@
-"""A person's own statement comes back mended, or not at all."""
+"""A user's own statement comes back fixed, or not at all."""
 
 import ast
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.fixes.statement import closing, mend
+from memfit.fixes.statement import closing, fix_statement
 
 CODES = (
     "held-graph",
@@ -42,7 +42,7 @@ NAMES = st.sampled_from(["loss", "total", "logits", "x", "step", "thing", "self.
 
 
 @pytest.mark.parametrize(
-    ("statement", "mended"),
+    ("statement", "fixed"),
     [
         ("losses.append(loss)", "losses.append(loss.detach())"),
         ("self.losses.append(self.loss)", "self.losses.append(self.loss.detach())"),
@@ -75,12 +75,12 @@ NAMES = st.sampled_from(["loss", "total", "logits", "x", "step", "thing", "self.
         ("total += loss * len(x)", "total += (loss * len(x)).detach()"),
     ],
 )
-def test_a_tensor_is_kept_without_its_graph(statement, mended):
-    assert mend("held-graph", statement, item_kind="graph") == mended
+def test_a_tensor_is_kept_without_its_graph(statement, fixed):
+    assert fix_statement("held-graph", statement, item_kind="graph") == fixed
 
 
 @pytest.mark.parametrize(
-    ("statement", "mended"),
+    ("statement", "fixed"),
     [
         ("outputs.append(logits)", "outputs.append(logits.detach())"),
         ("outputs.append(y_pred)", "outputs.append(y_pred.detach())"),
@@ -91,12 +91,12 @@ def test_a_tensor_is_kept_without_its_graph(statement, mended):
         ("kept.append(logits.mean())", "kept.append(logits.mean().detach())"),
     ],
 )
-def test_a_tensor_that_is_clearly_no_scalar_is_detached(statement, mended):
-    assert mend("held-graph", statement) == mended
+def test_a_tensor_that_is_clearly_no_scalar_is_detached(statement, fixed):
+    assert fix_statement("held-graph", statement) == fixed
 
 
 @pytest.mark.parametrize(
-    ("statement", "mended"),
+    ("statement", "fixed"),
     [
         ("log.append((epoch, loss))", "log.append((epoch, loss.detach()))"),
         ("log.append((epoch, thing))", "log.append((epoch, thing.detach()))"),
@@ -109,8 +109,8 @@ def test_a_tensor_that_is_clearly_no_scalar_is_detached(statement, mended):
         ("log.append([*losses])", None),
     ],
 )
-def test_of_several_values_each_is_mended_or_none_is(statement, mended):
-    assert mend("held-graph", statement) == mended
+def test_of_several_values_each_is_fixed_or_none_is(statement, fixed):
+    assert fix_statement("held-graph", statement) == fixed
 
 
 @pytest.mark.parametrize(
@@ -118,27 +118,27 @@ def test_of_several_values_each_is_mended_or_none_is(statement, mended):
     ["loss.item()", "float(loss)", "loss.detach()", "out.detach().cpu().mean()", "loss.data", "1"],
 )
 def test_what_already_let_go_of_its_graph_is_left(value):
-    assert mend("held-graph", f"total += {value}") is None
+    assert fix_statement("held-graph", f"total += {value}") is None
 
 
 @pytest.mark.parametrize("value", ["losses", "batch_losses", "things", "results"])
 def test_a_name_for_several_things_is_not_made_a_number(value):
-    assert mend("held-graph", f"kept.append({value})") is None
+    assert fix_statement("held-graph", f"kept.append({value})") is None
 
 
 def test_a_tape_has_no_local_remedy():
-    assert mend("held-graph", "tapes.append(tape)", item_kind="tape") is None
+    assert fix_statement("held-graph", "tapes.append(tape)", item_kind="tape") is None
 
 
-def test_of_several_additions_the_one_to_the_holder_is_mended():
+def test_of_several_additions_the_one_to_the_holder_is_fixed():
     statement = "total += loss; losses.append(other)"
 
-    mended = [
-        mend("held-graph", statement, holder=holder)
+    fixed = [
+        fix_statement("held-graph", statement, holder=holder)
         for holder in ("total (global of train.py)", "local losses of train()", "")
     ]
 
-    assert mended == [
+    assert fixed == [
         "total += loss.detach()\nlosses.append(other)",
         "total += loss\nlosses.append(other.detach())",
         None,
@@ -152,13 +152,13 @@ def test_of_several_additions_the_one_to_the_holder_is_mended():
 def test_a_holder_is_known_by_its_name_however_it_is_said(holder):
     statement = "self.losses['train'].append(loss); n += step"
 
-    mended = mend("held-graph", statement, holder=holder)
+    fixed = fix_statement("held-graph", statement, holder=holder)
 
-    assert mended == "self.losses['train'].append(loss.detach())\nn += step"
+    assert fixed == "self.losses['train'].append(loss.detach())\nn += step"
 
 
 @pytest.mark.parametrize(
-    ("statement", "mended"),
+    ("statement", "fixed"),
     [
         ("losses.append(loss)", "losses.append(float(loss))"),
         ("self.losses.append(val_loss)", "self.losses.append(float(val_loss))"),
@@ -189,12 +189,12 @@ def test_a_holder_is_known_by_its_name_however_it_is_said(holder):
         ("bank = torch.cat([bank, keys])", None),
     ],
 )
-def test_of_a_loss_the_number_is_kept_and_of_the_rest_nothing_is_promised(statement, mended):
-    assert mend("held-tensors", statement, item_kind="tensor") == mended
+def test_of_a_loss_the_number_is_kept_and_of_the_rest_nothing_is_promised(statement, fixed):
+    assert fix_statement("held-tensors", statement, item_kind="tensor") == fixed
 
 
 @pytest.mark.parametrize(
-    ("statement", "kind", "mended"),
+    ("statement", "kind", "fixed"),
     [
         ("kept.append(batch[0])", "view", "kept.append(batch[0].copy())"),
         ("kept.append(batch[0])", "torch view", "kept.append(batch[0].clone())"),
@@ -207,20 +207,22 @@ def test_of_a_loss_the_number_is_kept_and_of_the_rest_nothing_is_promised(statem
         ("kept.append(a + b)", "view", None),
     ],
 )
-def test_of_a_view_a_copy_is_kept(statement, kind, mended):
-    assert mend("held-tensors", statement, item_kind=kind) == mended
+def test_of_a_view_a_copy_is_kept(statement, kind, fixed):
+    assert fix_statement("held-tensors", statement, item_kind=kind) == fixed
 
 
 def test_text_is_left():
-    assert mend("held-tensors", "lines.append(loss)", item_kind="text") is None
+    assert fix_statement("held-tensors", "lines.append(loss)", item_kind="text") is None
 
 
 def test_models_need_more_than_one_line():
-    assert mend("accumulating-models", "hs.append(model.fit(x, y))", item_kind="history") is None
+    statement = "hs.append(model.fit(x, y))"
+
+    assert fix_statement("accumulating-models", statement, item_kind="history") is None
 
 
 @pytest.mark.parametrize(
-    ("statement", "mended"),
+    ("statement", "fixed"),
     [
         ("ds = ds.batch(b).shuffle(n)", "ds = ds.shuffle(n).batch(b)"),
         (
@@ -240,26 +242,26 @@ def test_models_need_more_than_one_line():
         ("ds = ds.shuffle(9)", None),
     ],
 )
-def test_rows_are_shuffled_before_they_are_batched(statement, mended):
-    assert mend("buffer-too-large", statement) == mended
+def test_rows_are_shuffled_before_they_are_batched(statement, fixed):
+    assert fix_statement("buffer-too-large", statement) == fixed
 
 
 @pytest.mark.parametrize(
     "between", ["skip(10)", "take(10)", "shard(2, i)", "unbatch()", "window(3)"]
 )
 def test_a_shuffle_is_not_moved_past_what_it_would_change(between):
-    assert mend("buffer-too-large", f"ds = ds.batch(8).{between}.shuffle(99)") is None
+    assert fix_statement("buffer-too-large", f"ds = ds.batch(8).{between}.shuffle(99)") is None
 
 
 def test_a_shuffle_is_not_moved_before_a_cache_that_would_freeze_its_order():
-    moved = mend("buffer-too-large", "ds = ds.batch(8).cache().shuffle(99)")
+    moved = fix_statement("buffer-too-large", "ds = ds.batch(8).cache().shuffle(99)")
 
     assert moved == "ds = ds.cache().shuffle(99).batch(8)"
-    assert mend("buffer-too-large", "ds = ds.batch(8).map(f).cache().shuffle(99)") is None
+    assert fix_statement("buffer-too-large", "ds = ds.batch(8).map(f).cache().shuffle(99)") is None
 
 
 @pytest.mark.parametrize(
-    ("statement", "mended"),
+    ("statement", "fixed"),
     [
         ("ds = ds.repeat(3).cache()", "ds = ds.cache().repeat(3)"),
         ("ds = ds.repeat().map(f).map(g).cache()", "ds = ds.cache().repeat().map(f).map(g)"),
@@ -268,12 +270,12 @@ def test_a_shuffle_is_not_moved_before_a_cache_that_would_freeze_its_order():
         ("ds = ds.repeat().cache('on-disk')", None),
     ],
 )
-def test_one_round_is_cached_and_then_repeated(statement, mended):
-    assert mend("buffer-too-large", statement) == mended
+def test_one_round_is_cached_and_then_repeated(statement, fixed):
+    assert fix_statement("buffer-too-large", statement) == fixed
 
 
 @pytest.mark.parametrize(
-    ("statement", "stage", "mended"),
+    ("statement", "stage", "fixed"),
     [
         ("ds = ds.batch(8).prefetch(200)", "", "ds = ds.batch(8).prefetch(2)"),
         ("ds = ds.prefetch(buffer_size=200)", "", "ds = ds.prefetch(buffer_size=2)"),
@@ -288,19 +290,19 @@ def test_one_round_is_cached_and_then_repeated(statement, mended):
         ("d = D(2, max_queue_size=10)", "queue", None),
     ],
 )
-def test_fewer_batches_wait(statement, stage, mended):
-    assert mend("buffer-too-large", statement, item_kind=stage) == mended
+def test_fewer_batches_wait(statement, stage, fixed):
+    assert fix_statement("buffer-too-large", statement, item_kind=stage) == fixed
 
 
-def test_only_the_stage_that_was_found_is_mended():
+def test_only_the_stage_that_was_found_is_fixed():
     statement = "ds = ds.repeat().cache().batch(8).shuffle(99).prefetch(99)"
 
-    mended = {
-        stage: mend("buffer-too-large", statement, item_kind=stage)
+    fixed = {
+        stage: fix_statement("buffer-too-large", statement, item_kind=stage)
         for stage in ("cache", "shuffle", "prefetch", "queue")
     }
 
-    assert mended == {
+    assert fixed == {
         "cache": "ds = ds.cache().repeat().batch(8).shuffle(99).prefetch(99)",
         "shuffle": "ds = ds.repeat().cache().shuffle(99).batch(8).prefetch(99)",
         "prefetch": "ds = ds.repeat().cache().batch(8).shuffle(99).prefetch(2)",
@@ -309,7 +311,7 @@ def test_only_the_stage_that_was_found_is_mended():
 
 
 @pytest.mark.parametrize(
-    ("statement", "mended"),
+    ("statement", "fixed"),
     [
         ("gc.disable()", ""),
         ("gc.disable()  # pauses spoil the timing", ""),
@@ -323,12 +325,12 @@ def test_only_the_stage_that_was_found_is_mended():
         ("if quick: gc.disable()", None),
     ],
 )
-def test_a_line_that_stops_the_collector_is_deleted(statement, mended):
-    assert mend("uncollected-garbage", statement) == mended
+def test_a_line_that_stops_the_collector_is_deleted(statement, fixed):
+    assert fix_statement("uncollected-garbage", statement) == fixed
 
 
 @pytest.mark.parametrize(
-    ("statement", "argument", "mended"),
+    ("statement", "argument", "fixed"),
     [
         ("loss = step(x, y, rate)", "rate", "loss = step(x, y, tf.constant(rate))"),
         ("step(x, rate=rate)", "rate", "step(x, rate=tf.constant(rate))"),
@@ -342,24 +344,24 @@ def test_a_line_that_stops_the_collector_is_deleted(statement, mended):
         ("step(x, rate)", "", None),
     ],
 )
-def test_a_python_number_is_made_a_tensor(statement, argument, mended):
-    assert mend("retracing", statement, argument=argument, compiler="tf.function") == mended
+def test_a_python_number_is_made_a_tensor(statement, argument, fixed):
+    assert fix_statement("retracing", statement, argument=argument, compiler="tf.function") == fixed
 
 
 @pytest.mark.parametrize("compiler", ["jax.jit", "torch.compile", "XLA", ""])
 def test_other_compilers_have_no_local_remedy(compiler):
-    assert mend("retracing", "step(x, rate)", argument="rate", compiler=compiler) is None
+    assert fix_statement("retracing", "step(x, rate)", argument="rate", compiler=compiler) is None
 
 
 def test_the_function_that_is_retraced_tells_which_call_is_meant():
     statement = "print(self.step(x, rate), rate)"
 
-    def mended(function):
+    def fixed(function):
         how = {"argument": "rate", "compiler": "tf.function", "holder": function}
-        return mend("retracing", statement, **how)
+        return fix_statement("retracing", statement, **how)
 
-    assert mended("") is None
-    assert mended("Trainer.step") == "print(self.step(x, tf.constant(rate)), rate)"
+    assert fixed("") is None
+    assert fixed("Trainer.step") == "print(self.step(x, tf.constant(rate)), rate)"
 
 
 @pytest.mark.parametrize(
@@ -372,35 +374,38 @@ def test_the_function_that_is_retraced_tells_which_call_is_meant():
     ],
 )
 def test_what_has_no_local_remedy_is_left(code, statement):
-    assert mend(code, statement) is None
+    assert fix_statement(code, statement) is None
 
 
-def test_a_statement_over_several_lines_is_mended():
+def test_a_statement_over_several_lines_is_fixed():
     statement = """
         self.losses.append(
             criterion(net(x), y),  # of this batch
         )
     """
 
-    assert mend("held-graph", statement) == "self.losses.append(criterion(net(x), y).detach())"
+    assert (
+        fix_statement("held-graph", statement)
+        == "self.losses.append(criterion(net(x), y).detach())"
+    )
 
 
-def test_a_chain_over_several_lines_is_mended():
+def test_a_chain_over_several_lines_is_fixed():
     statement = "ds = (\n    ds\n    .batch(8)  # rows\n    .shuffle(99)\n)"
 
-    assert mend("buffer-too-large", statement) == "ds = ds.shuffle(99).batch(8)"
+    assert fix_statement("buffer-too-large", statement) == "ds = ds.shuffle(99).batch(8)"
 
 
-def test_the_line_that_opens_a_block_is_mended_without_a_body():
+def test_the_line_that_opens_a_block_is_fixed_without_a_body():
     statement = "for x, y in ds.batch(8).shuffle(99):"
 
-    assert mend("buffer-too-large", statement) == "for x, y in ds.shuffle(99).batch(8):"
+    assert fix_statement("buffer-too-large", statement) == "for x, y in ds.shuffle(99).batch(8):"
 
 
-def test_a_statement_inside_another_is_mended():
+def test_a_statement_inside_another_is_fixed():
     statement = "callback = Call(on_end=lambda epoch, logs: kept.append(logs['loss']))"
 
-    assert mend("held-tensors", statement) == statement.replace(
+    assert fix_statement("held-tensors", statement) == statement.replace(
         "append(logs['loss'])", "append(float(logs['loss']))"
     )
 
@@ -422,21 +427,21 @@ def test_a_statement_inside_another_is_mended():
     ],
 )
 def test_what_is_not_python_is_left(code, statement):
-    assert mend(code, statement) is None
+    assert fix_statement(code, statement) is None
     assert closing(statement) is None
 
 
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("statement", WHERE_NOTHING_IS_ADDED)
 def test_a_statement_without_the_fault_is_left(code, statement):
-    assert mend(code, statement) is None
+    assert fix_statement(code, statement) is None
 
 
 @given(text=st.text(), code=st.sampled_from(CODES))
 def test_no_text_makes_it_fail(text, code):
-    mended = mend(code, text)
+    fixed = fix_statement(code, text)
 
-    assert mended is None or ast.parse(mended) is not None
+    assert fixed is None or ast.parse(fixed) is not None
 
 
 @given(
@@ -445,14 +450,14 @@ def test_no_text_makes_it_fail(text, code):
     names=st.tuples(NAMES, NAMES, NAMES),
     kind=st.sampled_from(["", "graph", "tensor", "view", "history"]),
 )
-def test_a_mended_statement_parses_differs_and_needs_no_more_mending(code, form, names, kind):
+def test_a_fixed_statement_parses_differs_and_needs_no_more_fixing(code, form, names, kind):
     statement = form.format(*names)
 
-    mended = mend(code, statement, item_kind=kind)
+    fixed = fix_statement(code, statement, item_kind=kind)
 
-    if mended is not None:
-        assert ast.dump(ast.parse(mended)) != ast.dump(ast.parse(statement))
-        assert kind == "history" or mend(code, mended, item_kind=kind) is None
+    if fixed is not None:
+        assert ast.dump(ast.parse(fixed)) != ast.dump(ast.parse(statement))
+        assert kind == "history" or fix_statement(code, fixed, item_kind=kind) is None
 
 
 @given(
@@ -462,12 +467,12 @@ def test_a_mended_statement_parses_differs_and_needs_no_more_mending(code, form,
         )
     )
 )
-def test_a_mended_pipeline_has_the_same_stages(stages):
+def test_a_fixed_pipeline_has_the_same_stages(stages):
     statement = ".".join(["ds = ds", *stages])
 
-    mended = mend("buffer-too-large", statement) or statement
+    fixed = fix_statement("buffer-too-large", statement) or statement
 
-    found = sorted(mended.replace("prefetch(2)", "prefetch(99)").split(".")[1:])
+    found = sorted(fixed.replace("prefetch(2)", "prefetch(99)").split(".")[1:])
     assert found == sorted(stages)
 
 
@@ -490,5 +495,5 @@ def test_a_mended_pipeline_has_the_same_stages(stages):
         ("x = 1", None),
     ],
 )
-def test_a_figure_is_closed_by_the_persons_own_names(statement, closed):
+def test_a_figure_is_closed_by_the_users_own_names(statement, closed):
     assert closing(statement) == closed

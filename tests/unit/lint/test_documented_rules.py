@@ -32,7 +32,7 @@ def test_every_rule_has_a_section_under_its_name():
 
 
 @pytest.mark.parametrize("code", [rule.code for rule in RULES])
-def test_the_first_example_shows_the_rule_and_the_second_is_mended(code):
+def test_the_first_example_shows_the_rule_and_the_second_is_fixed(code):
     before, after = _EXAMPLES.findall(SECTIONS[code]["text"])
 
     assert {hint.code for hint in lint_source(before)} == {code}

@@ -1,6 +1,6 @@
 """Sources that the conformance suite runs over: to add one, add a line to CASES.
 
-A case writes `NUM_ROWS` rows into a folder and returns what a person gives to `memfit.stream`.
+A case writes `NUM_ROWS` rows into a folder and returns what a user gives to `memfit.stream`.
 Row `i` has the label `i`, and features that `features_of` computes from it.
 """
 

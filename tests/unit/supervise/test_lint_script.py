@@ -63,7 +63,7 @@ def test_what_the_script_imports_from_its_own_folder_is_looked_at_too(folder):
     assert [hint.file for hint in hints_on("train.py")] == ["data.py", "models/unet.py"]
 
 
-def test_files_are_named_as_a_person_in_the_working_folder_would(folder, monkeypatch):
+def test_files_are_named_as_a_user_in_the_working_folder_would(folder, monkeypatch):
     write(folder, train_of_code="import data", data_of_code="")
     (folder / "here").mkdir()
 
@@ -120,7 +120,7 @@ def test_of_a_launcher_the_script_that_it_starts_is_looked_at(folder):
     [(), ("-m",), ("-m", "pytest"), ("-c", "pass"), ("missing.py",), ("-m", ""), ("\0",)],
     ids=str,
 )
-def test_a_command_without_a_script_of_the_persons_gives_nothing(folder, command):
+def test_a_command_without_a_script_of_the_users_gives_nothing(folder, command):
     assert files(*command) == []
 
 

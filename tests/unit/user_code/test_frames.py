@@ -32,7 +32,7 @@ def find(tmp_path):
     return find
 
 
-def test_a_script_is_the_persons_own(tmp_path):
+def test_a_script_is_the_users_own(tmp_path):
     assert is_user_file(str(tmp_path / "train.py"))
 
 
@@ -51,7 +51,7 @@ def test_libraries_python_and_memfit_are_not(file):
     assert not is_user_file(file)
 
 
-def test_a_project_inside_the_prefix_is_the_persons_own():
+def test_a_project_inside_the_prefix_is_the_users_own():
     assert is_user_file(str(Path(sysconfig.get_path("data")) / "project" / "train.py"))
 
 

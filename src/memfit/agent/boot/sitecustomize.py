@@ -1,6 +1,6 @@
 """Loaded by Python before the script: `memfit run` puts this folder first on PYTHONPATH.
 
-A person's own `sitecustomize` runs first, as it would without memfit. Whatever goes wrong
+A user's own `sitecustomize` runs first, as it would without memfit. Whatever goes wrong
 here, the script starts: it may be another Python, or one without memfit.
 """
 
@@ -14,7 +14,7 @@ def _load() -> None:
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != here]
     this = sys.modules.pop("sitecustomize", None)
     try:
-        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401  # the person's own
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401  # the user's own
     except ImportError:
         if this is not None:
             sys.modules["sitecustomize"] = this

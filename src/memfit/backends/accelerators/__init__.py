@@ -15,7 +15,7 @@ from memfit.units import format_size
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person asks of all accelerators.
+    """What a user asks of all accelerators.
 
     Attributes:
         on_demand: Whether memory is taken as it is needed, or at the start; `None` for the

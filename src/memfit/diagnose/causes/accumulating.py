@@ -11,7 +11,7 @@ _ISOLATE = (
     "Put the body of the loop into with memfit.session(): it lets go of each model and of what "
     "TensorFlow keeps of it. Or run each round in a process of its own: memfit.isolated(function)."
 )
-# There is no loop in the person's code, and what is in `build(hp)` is over before the training.
+# There is no loop in the user's code, and what is in `build(hp)` is over before the training.
 _ISOLATE_TRIAL = (
     "With KerasTuner, put with memfit.session(): around the trial, not into the function that "
     "builds the model: subclass the tuner and override run_trial, as docs/search.md shows."
@@ -132,7 +132,7 @@ def _registry_finding(code: str, rise: Rise, made: Made, what: str) -> Finding:
         line=made.line,
         before=made.statement,
         notes=(
-            "Known upstream: keras#20552, tensorflow#97697. It is mended in TensorFlow after 2.21.",
+            "Known upstream: keras#20552, tensorflow#97697. It is fixed in TensorFlow after 2.21.",
         ),
     )
 
@@ -166,7 +166,7 @@ def find_pinned_data(case: Case) -> list[Finding]:
             file=file,
             line=line,
             before=made[0].statement if made else None,
-            notes=("Known upstream: keras#16947. It is mended in TensorFlow after 2.21.",),
+            notes=("Known upstream: keras#16947. It is fixed in TensorFlow after 2.21.",),
         )
     ]
 

@@ -26,7 +26,7 @@ from memfit.record.evidence import (
 from memfit.record.recording import Recording
 
 Seen = TypeVar("Seen", Holding, Retraced, Made, Buffer, Loaded, Called, Allocated, Trial, Hinted)
-# A file and a line of the person's code, where known.
+# A file and a line of the user's code, where known.
 Line = tuple[str | None, int | None]
 # Evidence of a growth that is over does not explain one that goes on.
 _STALE_SHARE = 0.4
@@ -186,7 +186,7 @@ class Case:
         return _line(own[0])
 
     def busiest_line(self) -> Line:
-        """Returns the line of the person's code that ran most of the time while memory grew."""
+        """Returns the line of the user's code that ran most of the time while memory grew."""
         begin_t_s = self.growth.begin_t_s if self.growth else float("-inf")
         lines = Counter(one.at for one in self.recording.inside if one.at and one.t_s >= begin_t_s)
         return _line(lines.most_common(1)[0][0]) if lines else (None, None)

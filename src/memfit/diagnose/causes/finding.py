@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a person should know.
+    """One thing that a user should know.
 
     Attributes:
         code: Short name, such as `"killed"`.
@@ -14,10 +14,10 @@ class Finding:
         confidence: `"certain"`, `"likely"` or `"possible"`.
         fix: What to do next.
         evidence: The figures it rests on.
-        file: The person's own file, where known.
+        file: The user's own file, where known.
         line: The line in it.
-        before: The person's own statement at that line.
-        after: The same statement mended, where it can be written down.
+        before: The user's own statement at that line.
+        after: The same statement fixed, where it can be written down.
         growth_bytes: What it adds to memory, where that was measured.
         share: The part of all growth that this is.
         is_problem: Whether it needs attention; a note does not.

@@ -1,4 +1,4 @@
-"""Memory that a name in the person's own code keeps: a list, an attribute, a cache, an array."""
+"""Memory that a name in the user's own code keeps: a list, an attribute, a cache, an array."""
 
 from dataclasses import dataclass
 

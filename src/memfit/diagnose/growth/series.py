@@ -17,7 +17,7 @@ class Point:
         used_bytes: `held_bytes` without what malloc keeps for later; `None` where malloc was
             not read at that very moment.
         progress: How far the training was.
-        at: The line of the person's code that ran, where known.
+        at: The line of the user's code that ran, where known.
         is_importing: Whether that line was waiting for an import.
     """
 

@@ -63,7 +63,7 @@ def configure(
 
 
 def read_settings(*, growth: object, limit: object, preallocate: object) -> Settings:
-    """Returns what a person asks for, checked.
+    """Returns what a user asks for, checked.
 
     Raises:
         UsageError: If a value has the wrong type or two of them contradict each other.

@@ -1,4 +1,4 @@
-"""What memfit did to a person's model, told in a line and undone by a call."""
+"""What memfit did to a user's model, told in a line and undone by a call."""
 
 from collections.abc import Callable
 from types import TracebackType

@@ -31,7 +31,7 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
     weights in half precision in each step, so a model that is mostly weights gains little. Weights,
     the optimizer's state and the loss stay in float32, and so do layers that give the model's
     outputs, layers that prepare data and layers with a policy of their own. For float16 the loss
-    of a compiled model is scaled. Results change: call it only where the person agreed.
+    of a compiled model is scaled. Results change: call it only where the user agreed.
 
     Layers that do not exist yet are not changed; build the model first.
 
@@ -78,7 +78,7 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
 
     def undo() -> None:
         for layer, policy_before in before:
-            if layer.dtype_policy is policy:  # else the person has set another since
+            if layer.dtype_policy is policy:  # else the user has set another since
                 layer.dtype_policy = policy_before
         unscale()
         for unit in units:
@@ -105,14 +105,14 @@ def _units(owner: Any) -> Iterator[Any]:
 
 
 def _is_open(layer: Any) -> bool:
-    """Whether the layers inside are a person's choice, each for itself.
+    """Whether the layers inside are a user's choice, each for itself.
 
     Inside a layer of Keras they are not: a cell computes in what its layer computes in.
     """
     import keras
 
-    is_written_by_person = not type(layer).__module__.startswith("keras.")
-    return isinstance(layer, keras.Model) or bool(is_written_by_person and layer._layers)
+    is_written_by_user = not type(layer).__module__.startswith("keras.")
+    return isinstance(layer, keras.Model) or bool(is_written_by_user and layer._layers)
 
 
 def _inside(unit: Any) -> list[Any]:
@@ -120,7 +120,7 @@ def _inside(unit: Any) -> list[Any]:
 
 
 def _with_own_policy(units: Sequence[Any]) -> list[Any]:
-    """The layers that the person gave a policy of their own, though it is float32 too.
+    """The layers that the user gave a policy of their own, though it is float32 too.
 
     Keras hands one and the same policy object to all layers that are given none. Where most
     layers do not share one, as in a model that was loaded or cloned, this cannot be told.
@@ -186,7 +186,7 @@ def _scale_loss(model: Any) -> Callable[[], None]:
     if (
         optimizer is None
         or isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-        or optimizer.loss_scale_factor is not None  # the person scales it already
+        or optimizer.loss_scale_factor is not None  # the user scales it already
     ):
         return lambda: None
     scaling = keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale_optimizer")
@@ -195,14 +195,14 @@ def _scale_loss(model: Any) -> Callable[[], None]:
     _set_optimizer(model, scaling)
 
     def unscale() -> None:
-        if model.optimizer is scaling:  # else the person has compiled again
+        if model.optimizer is scaling:  # else the user has compiled again
             _set_optimizer(model, optimizer)
 
     return unscale
 
 
 def _build_around(scaling: Any, optimizer: Any) -> None:
-    """Builds the outer optimizer only: a person's own may start anew when it is built twice."""
+    """Builds the outer optimizer only: a user's own may start anew when it is built twice."""
     optimizer.build = lambda _variables: None
     try:
         scaling.build(optimizer._trainable_variables)

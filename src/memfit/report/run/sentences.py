@@ -28,7 +28,7 @@ def headline(recording: Recording, diagnosis: Diagnosis) -> str:
 
 
 def explain(recording: Recording, diagnosis: Diagnosis) -> list[str]:
-    """Returns what the verdict means for the person, a sentence each."""
+    """Returns what the verdict means for the user, a sentence each."""
     sentences = []
     growth = diagnosis.growth
     if growth is not None and diagnosis.verdict not in ("growing", "killed"):
@@ -49,7 +49,7 @@ def explain(recording: Recording, diagnosis: Diagnosis) -> list[str]:
 
 
 def place_of(finding: Finding) -> str | None:
-    """Returns where in the person's code it is, such as `"train.py:14"`."""
+    """Returns where in the user's code it is, such as `"train.py:14"`."""
     if finding.file is None:
         return None
     return finding.file if finding.line is None else f"{finding.file}:{finding.line}"

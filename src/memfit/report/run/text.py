@@ -116,7 +116,7 @@ def _label(finding: Finding) -> str:
 
 
 def _change(finding: Finding) -> list[RenderableType]:
-    """The person's statement, and the same mended, as two lines of a diff."""
+    """The user's statement, and the same fixed, as two lines of a diff."""
     before = (finding.before or "").splitlines()
     if finding.after is None:
         return [_marked(" ", line, "dim") for line in before]

@@ -1,4 +1,4 @@
-"""Files that pyarrow finds elsewhere: in S3, Google Cloud, Azure, HDFS, or where a person says."""
+"""Files that pyarrow finds elsewhere: in S3, Google Cloud, Azure, HDFS, or where a user says."""
 
 import fnmatch
 import hashlib
@@ -25,7 +25,7 @@ class RemotePath:
     Attributes:
         filesystem: A `pyarrow.fs.FileSystem`.
         path: The path in it.
-        scheme: How a person's URI begins, such as `"s3://"`.
+        scheme: How a user's URI begins, such as `"s3://"`.
     """
 
     filesystem: Any
@@ -134,11 +134,11 @@ class RemoteFile:
 
 
 def locate(value: Any, filesystem: Any = None) -> Path | RemotePath:
-    """Returns where something is that a person names by a path or a URI.
+    """Returns where something is that a user names by a path or a URI.
 
     Args:
         value: The path or URI.
-        filesystem: The `pyarrow.fs.FileSystem` that the path is in, if the person gives one.
+        filesystem: The `pyarrow.fs.FileSystem` that the path is in, if the user gives one.
 
     Raises:
         UsageError: There is no file system of this kind.

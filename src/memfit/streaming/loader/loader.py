@@ -28,7 +28,7 @@ from memfit.units import format_size
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person asks of a stream.
+    """What a user asks of a stream.
 
     Attributes:
         batch_size: Rows of a batch; `None` if `tokens` says how many.
@@ -81,7 +81,7 @@ class Loader:
     Args:
         source: Where rows come from.
         layout: Which columns are inputs, targets and weights.
-        settings: What a person asks for.
+        settings: What a user asks for.
         mapped: What a function of theirs makes of batches.
 
     Raises:

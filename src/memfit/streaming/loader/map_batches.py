@@ -1,4 +1,4 @@
-"""A person's own code for each batch, in threads; batches keep their order.
+"""A user's own code for each batch, in threads; batches keep their order.
 
 What the code returns is learned from one batch before anything else is planned, so that its bytes
 are counted and a framework can be told what to expect.

@@ -1,4 +1,4 @@
-"""Kinds of data, one small module each, and which of them reads what a person gives.
+"""Kinds of data, one small module each, and which of them reads what a user gives.
 
 A module for a kind of file has `open_file(path) -> Source` and is listed below by the ending of
 the names; many files become one source here. A module for objects or folders has `accepts(value)`
@@ -66,7 +66,7 @@ _GLOB = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """How a person wants data to be read.
+    """How a user wants data to be read.
 
     Attributes:
         columns: The columns to read; all of them if `None`.

@@ -89,7 +89,7 @@ def collect_batches(batches: Iterable[Any], name: str) -> Iterator[Mapping[str, 
 
 @contextlib.contextmanager
 def noting(what: str) -> Iterator[None]:
-    """Lets errors of a person's own code pass, with a note on what was asked of it."""
+    """Lets errors of a user's own code pass, with a note on what was asked of it."""
     try:
         yield
     except Exception as error:
@@ -98,7 +98,7 @@ def noting(what: str) -> Iterator[None]:
 
 
 def note(error: Exception, what: str) -> None:
-    """Adds to an error what was asked of a person's own code."""
+    """Adds to an error what was asked of a user's own code."""
     error.add_note(f"memfit.stream was reading {what}.")
 
 

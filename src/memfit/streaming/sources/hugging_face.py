@@ -1,7 +1,7 @@
 """`datasets.Dataset` of Hugging Face: the columns of its Arrow table, read by row.
 
 What its table cannot give as numbers, such as images, is decoded row by row by the dataset itself;
-so is everything after `set_transform`. The package is the person's own.
+so is everything after `set_transform`. The package is the user's own.
 """
 
 import hashlib
@@ -114,7 +114,7 @@ def open_object(value: Any, columns: Sequence[str] | None = None) -> Source:
     """
     if len(value) == 0:
         raise DataError("The Dataset has no rows: its len() is 0.")
-    if value.format["type"] == "custom":  # a function of the person makes the rows
+    if value.format["type"] == "custom":  # a function of the user makes the rows
         made = Indexed(value)
         return made if columns is None else Selected(made, columns)
     names = pick(columns, value.format["columns"], _WHERE)

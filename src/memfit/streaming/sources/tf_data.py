@@ -1,4 +1,4 @@
-"""`tf.data.Dataset`: read once, when the stream is made. TensorFlow is the person's own.
+"""`tf.data.Dataset`: read once, when the stream is made. TensorFlow is the user's own.
 
 Elements are rows, unless the first axis of all of them is unknown, as `.batch()` makes it.
 """

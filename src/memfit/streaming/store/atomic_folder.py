@@ -40,7 +40,7 @@ def unfinished(folder: Path, *, keeps: bool = False) -> Iterator[Path]:
     Args:
         folder: The final one.
         keeps: Whether what a killed process has left in it is kept, and what is in it when a
-            person interrupts this one.
+            user interrupts this one.
 
     Raises:
         UsageError: Another process is writing it.
@@ -107,7 +107,7 @@ def find_size(folder: Path) -> int:
 
 
 def say(sentence: str) -> None:
-    """Tells a person what happened."""
+    """Tells a user what happened."""
     sys.stderr.write(f"memfit: {sentence}\n")
 
 

@@ -133,7 +133,7 @@ def weigh_classes(
 
 
 def make_table(weights: object, argument: str) -> Table:
-    """Returns the weights by class that a person gave.
+    """Returns the weights by class that a user gave.
 
     Raises:
         UsageError: They are none.

@@ -359,7 +359,7 @@ def test_a_steady_run_has_no_cause_whatever_was_counted():
     assert codes(*evidence, recording=STEADY) == []
 
 
-def test_a_view_is_mended_by_a_copy():
+def test_a_view_is_fixed_by_a_copy():
     holding = Holding(
         118.0,
         20.0,

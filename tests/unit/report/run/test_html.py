@@ -217,7 +217,7 @@ def test_a_finding_shows_where_it_is_and_what_to_do():
     assert "held likely It holds. train.py:12 What to do: Let go." in page.said
 
 
-def test_a_finding_shows_its_share_its_statement_mended_its_notes_and_its_hints():
+def test_a_finding_shows_its_share_its_statement_fixed_its_notes_and_its_hints():
     finding = make_finding(
         share=0.83,
         before="losses.append(loss)",

@@ -185,7 +185,7 @@ def test_a_finding_is_told_with_its_evidence_and_place(result):
     ]
 
 
-def test_a_finding_is_told_with_the_statement_and_how_to_mend_it(result):
+def test_a_finding_is_told_with_the_statement_and_how_to_fix_it(result):
     told = result["findings"][1]
 
     assert (told["before"], told["after"]) == ("losses.append(loss)", "losses.append(float(loss))")

@@ -329,7 +329,7 @@ def test_a_finding_reads_well_in_80_columns():
         ("x = [0]  # [red]", None, ["  x = [0]  # [red]"]),
     ],
 )
-def test_a_statement_is_shown_as_a_diff_where_it_can_be_mended(before, after, shown):
+def test_a_statement_is_shown_as_a_diff_where_it_can_be_fixed(before, after, shown):
     finding = replace(HELD, message="It grows.", before=before, after=after, fix="Let go.")
 
     lines = lines_of(finding)

@@ -1,4 +1,4 @@
-"""A person's own code for each batch: in order, counted, and its errors passed on."""
+"""A user's own code for each batch: in order, counted, and its errors passed on."""
 
 import os
 import subprocess
