@@ -9,7 +9,7 @@ import memfit
 
 ROOT = Path(memfit.__file__).parent
 ORDER = (
-    ("errors", "failsafe", "messages", "units", "__init__"),
+    ("budget", "errors", "failsafe", "messages", "units", "__init__"),
     ("backends",),
     ("measure",),
     ("user_code",),

@@ -153,12 +153,12 @@ def _with_monitor(original: Any) -> Any:
     phase = original.__name__
 
     def train(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        budgets = process_recorder.budgets() if phase == "fit" else {}
-        if not budgets:
+        budget = process_recorder.get_budget() if phase == "fit" else None
+        if budget is None:
             return original(model, *args, **kwargs)
         from memfit.fitting.fit import fit_unchanged
 
-        return fit_unchanged(original, model, args, kwargs, budgets)
+        return fit_unchanged(original, model, args, kwargs, budget)
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -3,10 +3,10 @@
 import os
 import sys
 import threading
-from collections.abc import Mapping
 
 from memfit.agent.observations import Observed
 from memfit.agent.recorder import Counters, Recorder
+from memfit.budget import Budget
 from memfit.failsafe import harmless
 from memfit.record.handover import Handover
 
@@ -41,10 +41,10 @@ def adds_logs() -> bool:
     return handover is None or handover.adds_logs
 
 
-def budgets() -> Mapping[str, str]:
-    """Returns what every `fit` may take (`memfit run --budget`); empty without one."""
+def get_budget() -> Budget | None:
+    """Returns what every `fit` may take (`memfit run --budget`); `None` without one."""
     handover = Handover.from_environment()
-    return {} if handover is None else handover.budgets
+    return None if handover is None else handover.budget
 
 
 def count_call() -> None:

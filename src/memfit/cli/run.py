@@ -47,18 +47,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns the script's own exit code, or 3 with `--check` when a problem was found."""
-    from memfit.cli.supervised_run import exit_like, open_run, read_budgets, show_result, supervise
+    from memfit.cli.supervised_run import exit_like, open_run, read_budget, show_result, supervise
 
     if not args.is_module:
         _require_script(Path(args.target))
     if args.json is not None:
         _require_writable(args.json)
     limit_bytes = parse_size(args.limit) if args.limit is not None else None
-    for size in read_budgets(args).values():
-        parse_size(size)  # an error now, before the script runs
+    budget = read_budget(args)
     prefix = ["-m"] if args.is_module else []
     run_folder = open_run(args.target, args.out)
-    ended = supervise([*prefix, args.target, *args.arguments], run_folder, limit_bytes, args)
+    command = [*prefix, args.target, *args.arguments]
+    ended = supervise(command, run_folder, limit_bytes, budget, args)
     diagnosis = show_result(run_folder, ended, args)
     if args.check and diagnosis.has_problem:
         return 3

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from memfit.budget import Budget
 from memfit.cli.status_line import StatusLine
 from memfit.diagnose.diagnosis import Diagnosis, diagnose
 from memfit.errors import RunExistsError
@@ -37,14 +38,18 @@ def open_run(target: str, out: Path | None) -> Path:
 
 
 def supervise(
-    command: Sequence[str], run: Path, limit_bytes: int | None, args: argparse.Namespace
+    command: Sequence[str],
+    run: Path,
+    limit_bytes: int | None,
+    budget: Budget | None,
+    args: argparse.Namespace,
 ) -> Exit:
     """Runs the command to its end, with the live line if there is a terminal for it."""
     supervisor = Supervisor(
         command,
         run,
         adds_logs=not args.no_logs,
-        budgets=read_budgets(args),
+        budget=budget,
         limit_bytes=limit_bytes,
         reads_proportional=args.pss,
     )
@@ -64,10 +69,11 @@ def supervise(
         return supervisor.run(on_sample)
 
 
-def read_budgets(args: argparse.Namespace) -> dict[str, str]:
-    """Returns what every `fit` may take, by the name that it has in `memfit.fit`."""
-    given = {"budget": args.budget, "device_budget": args.device_budget}
-    return {name: size for name, size in given.items() if size is not None}
+def read_budget(args: argparse.Namespace) -> Budget | None:
+    """Returns what every `fit` may take; `None` if the user gave no budget."""
+    if args.budget is None and args.device_budget is None:
+        return None
+    return Budget.parse(args.budget, args.device_budget)
 
 
 def show_result(run: Path, ended: Exit, args: argparse.Namespace) -> Diagnosis:

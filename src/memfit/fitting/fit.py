@@ -6,16 +6,17 @@ import inspect
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memfit.backends import get_backend
+from memfit.budget import Budget
 from memfit.errors import BudgetError, UsageError
 from memfit.fitting.budget import Room
 from memfit.fitting.first_batch import Batch, count_bytes, find_first_batch, take
 from memfit.fitting.gauges import DeviceGauge, Gauge, HostGauge
 from memfit.fitting.levers.micro_batches import check_unguarded, has_fixed_batch
-from memfit.fitting.request import Terms
+from memfit.fitting.request import Request
 from memfit.fitting.saved_state import Snapshot
 from memfit.fitting.search import choose
 from memfit.fitting.throttle import add_pace, count_queued
@@ -71,8 +72,8 @@ def fit(
         memfit.fit(model, x, y, batch_size=256, budget="4GB", epochs=10)
         ```
     """
-    terms = Terms(budget, device_budget, allow, batchnorm)
-    return fit_within(type(model).fit, model, args, kwargs, terms)
+    request = Request(Budget.parse(budget, device_budget), allow, batchnorm)
+    return fit_within(type(model).fit, model, args, kwargs, request)
 
 
 def fit_within(
@@ -80,7 +81,7 @@ def fit_within(
     model: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    terms: Terms,
+    request: Request,
 ) -> Any:
     """Calls `original`, a model's `fit`, within a budget."""
     if _is_fitting.get():
@@ -91,8 +92,8 @@ def fit_within(
     token = _is_fitting.set(True)
     try:
         with contextlib.ExitStack() as changes:
-            arguments = _prepare(original, model, args, kwargs, terms, changes)
-            return _train(original, model, arguments, terms)
+            arguments = _prepare(original, model, args, kwargs, request, changes)
+            return _train(original, model, arguments, request)
     finally:
         _is_fitting.reset(token)
 
@@ -102,7 +103,7 @@ def fit_unchanged(
     model: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    budgets: Mapping[str, str],
+    budget: Budget,
 ) -> Any:
     """Calls the `fit` of a script that knows nothing of memfit, within a budget where that works.
 
@@ -113,7 +114,7 @@ def fit_unchanged(
         model: The model.
         args: What it is called with.
         kwargs: The same, by name.
-        budgets: `budget` or `device_budget`, as in `memfit.fit`.
+        budget: What it may take.
 
     Raises:
         BudgetError: The budget cannot be kept; nothing was trained.
@@ -123,16 +124,16 @@ def fit_unchanged(
     token = _is_fitting.set(True)
     try:
         with contextlib.ExitStack() as changes:
-            terms = Terms(**budgets, batch_size=_KERAS_BATCH_SIZE)
+            request = Request(budget, batch_size=_KERAS_BATCH_SIZE)
             try:
-                arguments = _prepare(original, model, args, kwargs, terms, changes)
+                arguments = _prepare(original, model, args, kwargs, request, changes)
             except BudgetError:
                 raise
             except Exception as error:  # noqa: BLE001  the script must go on
                 _say(f"this fit runs without a budget. {error}")
                 changes.close()
                 return original(model, *args, **kwargs)
-            return _train(original, model, arguments, terms)
+            return _train(original, model, arguments, request)
     finally:
         _is_fitting.reset(token)
 
@@ -143,7 +144,7 @@ def _prepare(
     model: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    terms: Terms,
+    request: Request,
     changes: contextlib.ExitStack,
 ) -> dict[str, Any]:
     """Chooses how to train and makes the model ready; returns the arguments for `fit`."""
@@ -151,22 +152,22 @@ def _prepare(
     del arguments["self"]
     _check_compiled(model)
     check_unguarded(model)
-    gauge = _find_gauge(terms)
-    _check_budget(gauge, terms.budget_bytes)
+    gauge = _find_gauge(request)
+    _check_budget(gauge, request.budget.size_bytes)
     changes.callback(gauge.trim_compiled())
-    batch, arguments = find_first_batch(arguments, terms.batch_size)
+    batch, arguments = find_first_batch(arguments, request.batch_size)
     was_built = _is_built(model)
     model._symbolic_build(data_batch=batch if has_fixed_batch(model) else take(batch, 1))
-    room = _measure_room(arguments, batch, gauge, terms.budget_bytes)
+    room = _measure_room(arguments, batch, gauge, request.budget.size_bytes)
     is_verbose = arguments.get("verbose") not in (0, "0")
     if is_verbose:
-        _say(f"some steps are tried, and undone, to stay within {format_size(terms.budget_bytes)}")
+        _say(f"some steps are tried, and undone, to stay within {format_size(room.budget_bytes)}")
     with Snapshot(model) as snapshot:
         # Under `memfit run`, `fit` is recorded; trials are not to be.
         prober = Prober(
             inspect.unwrap(original), model, batch, gauge, snapshot, shuffles=_shuffles(arguments)
         )
-        plan = choose(prober, room, terms, changes)
+        plan = choose(prober, room, request, changes)
     if not was_built:
         changes.enter_context(_looking_once(model))
     if is_verbose:
@@ -213,12 +214,12 @@ def _looking_once(model: Any) -> Iterator[None]:
 
 
 def _train(
-    original: Callable[..., Any], model: Any, arguments: dict[str, Any], terms: Terms
+    original: Callable[..., Any], model: Any, arguments: dict[str, Any], request: Request
 ) -> Any:
     release()
-    with _find_gauge(terms).watch() as read_peak:
+    with _find_gauge(request).watch() as read_peak:
         history = original(model, **arguments)
-    _tell_if_passed(read_peak(), terms.budget_bytes)
+    _tell_if_passed(read_peak(), request.budget.size_bytes)
     return history
 
 
@@ -239,11 +240,11 @@ def _check_compiled(model: Any) -> None:
         )
 
 
-def _find_gauge(terms: Terms) -> Gauge:
+def _find_gauge(request: Request) -> Gauge:
     import keras
 
     backend = get_backend(keras.backend.backend())
-    return DeviceGauge(backend) if terms.is_on_device else HostGauge(backend)
+    return DeviceGauge(backend) if request.budget.place == "device" else HostGauge(backend)
 
 
 def _check_budget(gauge: Gauge, budget_bytes: int) -> None:

@@ -27,7 +27,7 @@ class Memory:
     size: int | None
 
     @classmethod
-    def of(cls, model: Any, batch: Any, budget_bytes: int, terms: Any) -> "Memory":
+    def of(cls, model: Any, batch: Any, budget_bytes: int, request: Any) -> "Memory":
         """Returns what is known of this training."""
         import keras
 
@@ -39,7 +39,7 @@ class Memory:
             [type(layer).__name__ for layer in model._flatten_layers()],
             type(model.optimizer).__name__,
             shapes,
-            (budget_bytes, terms.is_on_device, terms.allow, terms.batchnorm),
+            (budget_bytes, request.budget.place, request.allow, request.batchnorm),
             (keras.backend.backend(), keras.__version__, platform.node(), os.cpu_count()),
         )
         key = hashlib.sha256(repr(known).encode()).hexdigest()[:24]

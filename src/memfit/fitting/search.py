@@ -14,7 +14,7 @@ from memfit.fitting.levers.micro_batches import check_model, has_fixed_batch, in
 from memfit.fitting.levers.precision import reduce_precision
 from memfit.fitting.levers.recompute import recompute
 from memfit.fitting.loss_check import explain_coupling
-from memfit.fitting.request import Terms
+from memfit.fitting.request import Request
 from memfit.fitting.size_search import (
     Trial,
     best_trial,
@@ -42,20 +42,20 @@ _ONCE_MORE = 1.03
 _AMPLE = 2
 
 
-def choose(prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitStack) -> Plan:
+def choose(prober: Prober, room: Room, request: Request, changes: contextlib.ExitStack) -> Plan:
     """Returns the plan, with the model made ready to train by it.
 
     Args:
         prober: Runs steps of a built and compiled model.
         room: What may be used.
-        terms: What the user asks for.
+        request: What the user asks for.
         changes: Gets what undoes the changes.
 
     Raises:
         BudgetError: Nothing fits; says the smallest budget that would do.
     """
-    memory = Memory.of(prober.model, prober.batch, room.budget_bytes, terms)
-    plan = _Chooser(prober, room, terms, changes).choose(memory.size)
+    memory = Memory.of(prober.model, prober.batch, room.budget_bytes, request)
+    plan = _Chooser(prober, room, request, changes).choose(memory.size)
     memory.keep(plan.size or plan.batch_size)
     return plan
 
@@ -64,27 +64,27 @@ class _Chooser:
     """The ways to train, tried one after another."""
 
     def __init__(
-        self, prober: Prober, room: Room, terms: Terms, changes: contextlib.ExitStack
+        self, prober: Prober, room: Room, request: Request, changes: contextlib.ExitStack
     ) -> None:
         self._prober = prober
         self._model = prober.model
         self._batch_size = prober.batch_size
         self._room = room
-        self._terms = terms
+        self._request = request
         self._changes = changes
         self._levers: list[str] = []
         self._trials: tuple[Trial, ...] = ()
         self._last_trials: tuple[Trial, ...] = ()
         self._tried_whole: list[Trial] = []
         self._whole_s: dict[int, float] = {}
-        self._why_whole = _find_why_whole(prober, terms)
-        self._is_exact = terms.batchnorm == "exact" and bool(find_batchnorm(prober.model))
+        self._why_whole = _find_why_whole(prober, request)
+        self._is_exact = request.batchnorm == "exact" and bool(find_batchnorm(prober.model))
 
     def choose(self, remembered_size: int | None) -> Plan:
         # Exact normalisation recomputes everything already.
         recomputing = [] if self._is_exact else [self._try_recomputing]
         ways: list[Callable[[], Plan | None]] = [self._try_plain, *recomputing]
-        if "precision" in self._terms.allow:
+        if "precision" in self._request.allow:
             ways += [self._try_precision, *recomputing]
         if remembered_size is not None:
             ways.insert(0, lambda: self._try_remembered(remembered_size))
@@ -199,10 +199,10 @@ class _Chooser:
 
         A heap in which freed and living tensors lie mixed may grow by a tenth.
         """
-        pieces = make_pieces(self._model, size or self._batch_size, self._terms.batchnorm)
+        pieces = make_pieces(self._model, size or self._batch_size, self._request.batchnorm)
         trim_above, most_bytes = self._prober.gauge.trim_above, self._room.step_bytes
         pieces.after_each = lambda: trim_above(most_bytes)
-        return pieces, install(self._model, pieces, self._terms.batchnorm)
+        return pieces, install(self._model, pieces, self._request.batchnorm)
 
     def _find_verified(self, measured: Measured, pieces: Pieces) -> Plan | None:
         """The plan if the last trial was a whole batch, and as large as there is room for."""
@@ -303,7 +303,7 @@ class _Chooser:
         refused = []
         if self._why_whole is not None and plan.levers:
             refused.append("pieces (the model cannot be cut)")
-        if (plan.size or plan.levers) and "precision" not in self._terms.allow:
+        if (plan.size or plan.levers) and "precision" not in self._request.allow:
             refused.append('lower precision (needs allow=("precision",))')
         return tuple(refused)
 
@@ -334,13 +334,13 @@ class _Chooser:
         )
 
 
-def _find_why_whole(prober: Prober, terms: Terms) -> str | None:
+def _find_why_whole(prober: Prober, request: Request) -> str | None:
     """Why batches cannot be cut; `None` if they can."""
     try:
         check_model(prober.model)
     except UsageError as error:
         return str(error)
     layers = find_batchnorm(prober.model)
-    if layers and terms.batchnorm is None:
+    if layers and request.batchnorm is None:
         return explain_batchnorm(layers)
     return explain_coupling(prober.model, prober.batch)

@@ -6,6 +6,7 @@ Times named `t_s` are of the monotonic clock, which all processes of a machine s
 from dataclasses import dataclass, field
 
 from memfit.backends import DeviceMemory
+from memfit.budget import Budget
 from memfit.measure.control_group import ControlGroupMemory
 from memfit.measure.limits import Limit
 from memfit.measure.malloc import AllocatorMemory
@@ -32,7 +33,7 @@ class Header:
         command: What was run, as the user typed it.
         limit: The limit that the training would meet first.
         settings: Environment variables that bear on memory.
-        budgets: What every `fit` may take, as it was given: `budget` or `device_budget`.
+        budget: What every `fit` may take; `None` if the user gave no budget.
     """
 
     format: int
@@ -46,7 +47,7 @@ class Header:
     command: tuple[str, ...] = ()
     limit: Limit | None = None
     settings: dict[str, str] = field(default_factory=dict)
-    budgets: dict[str, str] = field(default_factory=dict)
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True)

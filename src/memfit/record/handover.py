@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from memfit.budget import Budget
 
 _RUN = "MEMFIT_RUN"
 _SUPERVISOR = "MEMFIT_SUPERVISOR"
 _LOGS = "MEMFIT_LOGS"
-_BUDGETS = {"budget": "MEMFIT_BUDGET", "device_budget": "MEMFIT_DEVICE_BUDGET"}
+_BUDGET = "MEMFIT_BUDGET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +22,22 @@ class Handover:
         run: Folder of the run.
         supervisor_pid: The supervisor's process.
         adds_logs: Whether memory figures go into Keras's logs.
-        budgets: What every `fit` may take, such as `"4GB"`, under `"budget"` or
-            `"device_budget"`; empty if nobody asked for one.
+        budget: What every `fit` may take; `None` if the user gave no budget.
     """
 
     run: Path
     supervisor_pid: int
     adds_logs: bool = True
-    budgets: Mapping[str, str] = field(default_factory=dict)
+    budget: Budget | None = None
 
     def to_environment(self) -> dict[str, str]:
         """Returns the environment variables that carry it."""
+        budget = self.budget
         return {
             _RUN: str(self.run.resolve()),
             _SUPERVISOR: str(self.supervisor_pid),
             _LOGS: "1" if self.adds_logs else "0",
-            **{_BUDGETS[name]: size for name, size in self.budgets.items()},
+            **({} if budget is None else {_BUDGET: f"{budget.place}:{budget.size_bytes}"}),
         }
 
     @classmethod
@@ -47,9 +49,12 @@ class Handover:
             run=Path(environment[_RUN]),
             supervisor_pid=int(environment[_SUPERVISOR]),
             adds_logs=environment[_LOGS] == "1",
-            budgets={
-                name: environment[variable]
-                for name, variable in _BUDGETS.items()
-                if variable in environment
-            },
+            budget=_read_budget(environment.get(_BUDGET)),
         )
+
+
+def _read_budget(written: str | None) -> Budget | None:
+    if written is None:
+        return None
+    place, size_bytes = written.split(":")
+    return Budget(int(size_bytes), place)

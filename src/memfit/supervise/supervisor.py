@@ -4,11 +4,12 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import memfit
+from memfit.budget import Budget
 from memfit.measure.control_group import ControlGroup, find_control_group
 from memfit.measure.environment import read_settings
 from memfit.measure.limits import Limit, find_limit
@@ -57,7 +58,7 @@ class Supervisor:
         command: Arguments for Python: a script or `-m` and a module, and what follows.
         run: Folder of the run.
         adds_logs: Whether memory figures go into Keras's logs.
-        budgets: What every `fit` may take, as `Handover` has it.
+        budget: What every `fit` may take.
         limit_bytes: Judge against this limit if it is below all that are in force.
         reads_proportional: Whether PSS and USS are read too, every five seconds.
     """
@@ -68,13 +69,13 @@ class Supervisor:
         run: Path,
         *,
         adds_logs: bool = True,
-        budgets: Mapping[str, str] | None = None,
+        budget: Budget | None = None,
         limit_bytes: int | None = None,
         reads_proportional: bool = False,
     ) -> None:
         self._command = tuple(command)
         self._writer = Writer(run / SUPERVISOR_FILE)
-        self._handover = Handover(run, os.getpid(), adds_logs, budgets or {})
+        self._handover = Handover(run, os.getpid(), adds_logs, budget)
         self._limit_bytes = limit_bytes
         self._reads_proportional = reads_proportional
         self._proportional_t_s = self._children_read_t_s = float("-inf")
@@ -136,7 +137,7 @@ class Supervisor:
             command=self._command,
             limit=self._find_limit(child_pid),
             settings=read_settings(),
-            budgets=dict(self._handover.budgets),
+            budget=self._handover.budget,
         )
 
     def _find_limit(self, pid: int) -> Limit:

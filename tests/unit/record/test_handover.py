@@ -2,12 +2,13 @@ from pathlib import Path
 
 import pytest
 
+from memfit.budget import Budget
 from memfit.record.handover import Handover
 
 
 @pytest.mark.parametrize(
     "told",
-    [{"adds_logs": False}, {"budgets": {"budget": "4GB"}}, {"budgets": {"device_budget": "6GB"}}],
+    [{"adds_logs": False}, {"budget": Budget(4_000)}, {"budget": Budget(6_000, "device")}],
     ids=str,
 )
 def test_what_a_supervisor_leaves_is_what_a_process_below_finds(tmp_path, told):

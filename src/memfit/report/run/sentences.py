@@ -5,7 +5,7 @@ from memfit.diagnose.diagnosis import Diagnosis
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.killed import format_rate
 from memfit.record.recording import Recording
-from memfit.units import format_duration, format_size, parse_size
+from memfit.units import format_duration, format_size
 
 _LEAST_SHARE = 0.01
 _NEARLY_ALL = 0.95
@@ -123,17 +123,18 @@ def _peak(diagnosis: Diagnosis) -> str:
 
 def _budget(recording: Recording, diagnosis: Diagnosis) -> list[str]:
     """What became of `memfit run --budget`; of a script that failed its own words tell more."""
-    size = recording.header.budgets.get("budget") if recording.header else None
-    if size is None or diagnosis.peak_bytes is None or diagnosis.verdict == "failed":
+    budget = recording.header.budget if recording.header else None
+    if budget is None or budget.place != "host":
         return []
-    budget_bytes = parse_size(size)
-    budget = f"The budget of {format_size(budget_bytes)}"
+    if diagnosis.peak_bytes is None or diagnosis.verdict == "failed":
+        return []
+    the_budget = f"The budget of {format_size(budget.size_bytes)}"
     if not any(phase.name == "fit" for phase in diagnosis.phases):
-        return [f"{budget} had no effect: it is for model.fit, which this script did not call."]
-    if diagnosis.peak_bytes <= budget_bytes:
-        return [f"{budget} was kept."]
-    more = format_size(diagnosis.peak_bytes - budget_bytes)
-    return [f"{budget} was passed by {more}."]
+        return [f"{the_budget} had no effect: it is for model.fit, which this script did not call."]
+    if diagnosis.peak_bytes <= budget.size_bytes:
+        return [f"{the_budget} was kept."]
+    more = format_size(diagnosis.peak_bytes - budget.size_bytes)
+    return [f"{the_budget} was passed by {more}."]
 
 
 def _how_it_ended(recording: Recording) -> str:

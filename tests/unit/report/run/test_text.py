@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from memfit.budget import Budget
 from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.diagnosis import Diagnosis
 from memfit.diagnose.growth.growth import Growth
@@ -248,7 +249,7 @@ def test_what_the_verdict_means_is_explained_a_sentence_each(diagnosis, ended, s
 )
 def test_what_became_of_a_budget_is_told(peak_mb, phases, told):
     recording = make_recording(ended=Exit(60.0, code=0))
-    recording = replace(recording, header=replace(recording.header, budgets={"budget": "600MB"}))
+    recording = replace(recording, header=replace(recording.header, budget=Budget(600 * 10**6)))
 
     assert told in explain(
         recording, Diagnosis("steady", peak_bytes=peak_mb * 10**6, phases=phases)
