@@ -10,7 +10,8 @@ import pytest
 from keras import layers
 
 import memfit
-from memfit.backends import DeviceMemory, get_backend
+from memfit.backends import load
+from memfit.backends.observe import DeviceMemory
 from memfit.errors import BudgetError, InvalidSizeError, UsageError
 from memfit.fitting.budget import Plan, Room
 from memfit.fitting.gauges import HostGauge
@@ -24,7 +25,7 @@ MB = 1_000_000
 # Less than a whole batch needs, more than a compiler does.
 ROOM_MB = {"tensorflow": 350, "jax": 400, "torch": 150}[keras.backend.backend()]
 BATCH_SIZE = 8192
-GAUGE = HostGauge(get_backend(keras.backend.backend()))
+GAUGE = HostGauge(load("observe"))
 # The memory of a step is mostly that of its samples.
 X = RNG.standard_normal((8192, 64), dtype="float32")
 Y = RNG.standard_normal((8192, 1), dtype="float32")
@@ -307,7 +308,7 @@ class Accelerator:
 def accelerator(request, monkeypatch):
     device = Accelerator(**request.param)
     for name in ("read_devices", "reset_peaks"):
-        monkeypatch.setattr(get_backend(keras.backend.backend()), name, getattr(device, name))
+        monkeypatch.setattr(load("observe"), name, getattr(device, name))
     gc.freeze()  # trials collect garbage often, and there is none among what is loaded
     yield device
     gc.unfreeze()

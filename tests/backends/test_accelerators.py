@@ -34,14 +34,14 @@ WITHOUT_ACCELERATOR = """
 import importlib, sys
 import memfit
 from memfit.fitting.levers.accelerators import configure
-from memfit.backends import chosen_backend_name, get_backend
+from memfit.backends import chosen_backend_name, load
 
 assert "keras" not in sys.modules
 name = chosen_backend_name()
 change = configure(growth=True)
 framework = sys.modules.get(name)
 assert str(change).endswith("can use here: nothing is configured"), change
-adapter = get_backend(name)
+adapter = load("observe", name)
 is_up = getattr(adapter, "is_initialized", lambda: framework.cuda.is_initialized())
 assert not is_up()
 configure(limit="6GB"), configure(preallocate=0.5), configure(preallocate=False)

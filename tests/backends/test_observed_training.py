@@ -112,9 +112,9 @@ def test_a_loop_without_fit_is_followed_over_time_and_steps(backend, loops):
 DEVICES = """
 import json, sys
 import keras
-from memfit.backends import active_backend_name, get_backend
+from memfit.backends import active_backend_name, load
 name = active_backend_name()
-backend = get_backend(name)
+backend = load("observe", name)
 assert name == keras.backend.backend()
 print(json.dumps({"before": len(backend.read_devices())}))
 keras.ops.matmul(keras.ops.ones((600, 600)), keras.ops.ones((600, 600)))

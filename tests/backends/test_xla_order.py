@@ -9,7 +9,7 @@ from conftest import QUIET
 BUILD = """
 import jax, keras, numpy as np
 from memfit.fitting.levers.micro_batches import install, make_pieces, split
-from memfit.backends import get_backend
+from memfit.backends import load
 
 def build():
     x = inputs = keras.Input((64,))
@@ -45,7 +45,7 @@ model = build()
 pieces = make_pieces(model, 500, batchnorm=None)
 install(model, pieces, batchnorm=None)
 told = []
-stop = get_backend("jax").after_compiling(lambda: told.append(1))
+stop = load("observe", "jax").after_compiling(lambda: told.append(1))
 
 def count_compilations(size):
     pieces.resize(size)

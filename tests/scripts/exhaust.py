@@ -22,7 +22,7 @@ os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 import keras  # noqa: E402  # the backend is chosen first
 import numpy as np  # noqa: E402
 
-from memfit.backends.exhausted import is_out_of_memory  # noqa: E402
+from memfit.backends.out_of_memory import is_out_of_memory  # noqa: E402
 
 ROOM_BYTES = 160_000_000
 MANY, WIDE = 65_536, 4096  # activations of 1.07 GB

@@ -7,7 +7,6 @@ training without a limit runs first, to compare with.
 """
 
 import contextlib
-import importlib
 import io
 import json
 import os
@@ -23,8 +22,9 @@ os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 import keras  # noqa: E402  # the backend is chosen first
 import numpy as np  # noqa: E402
 
+from memfit.backends import load  # noqa: E402
 from memfit.backends.arrays_on_disk import Kept  # noqa: E402
-from memfit.backends.exhausted import is_out_of_memory  # noqa: E402
+from memfit.backends.out_of_memory import is_out_of_memory  # noqa: E402
 from memfit.fitting.levers.guard import guard  # noqa: E402
 from memfit.fitting.trial_steps import release  # noqa: E402
 
@@ -169,7 +169,7 @@ def run(where):
     return result
 
 
-guarded = importlib.import_module(f"memfit.backends.retry.{backend}")
+guarded = load("retry", backend)
 guarded.Kept = Counted
 for where in places or PLACES:
     Counted.number = 0

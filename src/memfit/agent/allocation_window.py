@@ -10,7 +10,7 @@ import tracemalloc
 from collections import defaultdict
 from collections.abc import Iterator
 
-from memfit.backends import loaded_backends
+from memfit.backends import load, loaded_backend_names
 from memfit.failsafe import harmless
 from memfit.heap.describe import describe
 from memfit.heap.tracked import count_types, pick
@@ -35,7 +35,10 @@ class Window:
         self._first: dict[Line, tuple[int, int]] | None = None
         self._first_s = 0.0
         self._scalars: dict[Line, set[float]] = defaultdict(set)
-        self._stops = [one.watch_scalars(self._note_scalar) for one in loaded_backends()]
+        self._stops = [
+            load("observe", name).watch_scalars(self._note_scalar)
+            for name in loaded_backend_names()
+        ]
         tracemalloc.start(_FRAMES)
 
     @harmless

@@ -4,7 +4,8 @@ import weakref
 from typing import Any
 
 from memfit.agent.observations import Observed
-from memfit.backends import DataStage, loaded_backends
+from memfit.backends import load, loaded_backend_names
+from memfit.backends.observe import DataStage
 from memfit.failsafe import harmless
 from memfit.heap.describe import things_in
 from memfit.record.evidence import Buffer
@@ -28,7 +29,9 @@ def read_buffers(now_t_s: float, observed: Observed) -> list[Buffer]:
 
 @harmless
 def _read_stages() -> list[DataStage]:
-    return [stage for backend in loaded_backends() for stage in backend.read_stages()]
+    return [
+        stage for name in loaded_backend_names() for stage in load("observe", name).read_stages()
+    ]
 
 
 @harmless

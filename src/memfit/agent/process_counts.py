@@ -6,7 +6,8 @@ import sys
 import threading
 
 from memfit.agent import gc_pause
-from memfit.backends import Backend, Counted, loaded_backends
+from memfit.backends import load, loaded_backend_names
+from memfit.backends.observe import Counted, Observe
 from memfit.measure.process import count_executables, count_files
 
 
@@ -22,14 +23,14 @@ def count_things() -> Counted:
         "young_objects": gc.get_count()[0],
     }
     sizes: dict[str, int] = {}
-    for backend in loaded_backends():
-        counted = _ask(backend)
+    for name in loaded_backend_names():
+        counted = _ask(load("observe", name))
         numbers.update(counted.numbers)
         sizes.update(counted.sizes)
     return Counted(numbers, sizes)
 
 
-def _ask(backend: Backend) -> Counted:
+def _ask(backend: Observe) -> Counted:
     try:
         return backend.count()
     except (AttributeError, RuntimeError):  # another version of it, or still being imported

@@ -19,7 +19,8 @@ from memfit.agent.observations import Observed
 from memfit.agent.phase_marks import Phases
 from memfit.agent.software import read_software
 from memfit.agent.suspicion import Suspicion
-from memfit.backends import DeviceMemory, active_backend_name, get_backend
+from memfit.backends import active_backend_name, load
+from memfit.backends.observe import DeviceMemory
 from memfit.failsafe import harmless
 from memfit.measure.environment import read_settings
 from memfit.measure.limits import find_limit
@@ -284,7 +285,7 @@ class Recorder:
 def _read_devices() -> tuple[DeviceMemory, ...]:
     name = active_backend_name()
     try:
-        return get_backend(name).read_devices() if name is not None else ()
+        return load("observe", name).read_devices() if name is not None else ()
     except AttributeError:  # the script is importing it at this moment
         return ()
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from memfit.backends import get_backend
+from memfit.backends import load
 from memfit.budget import Budget
 from memfit.errors import BudgetError, UsageError
 from memfit.fitting.budget import Room
@@ -241,9 +241,7 @@ def _check_compiled(model: Any) -> None:
 
 
 def _find_gauge(request: Request) -> Gauge:
-    import keras
-
-    backend = get_backend(keras.backend.backend())
+    backend = load("observe")
     return DeviceGauge(backend) if request.budget.place == "device" else HostGauge(backend)
 
 

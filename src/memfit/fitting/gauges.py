@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from memfit.backends import Backend, DeviceMemory
+from memfit.backends.observe import DeviceMemory, Observe
 from memfit.errors import BudgetError
 from memfit.measure.limits import Limit, find_limit
 from memfit.measure.malloc import trim
@@ -57,7 +57,7 @@ class HostGauge:
     place = ""
     can_reset = True
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Observe) -> None:
         self.fit_copies = backend.FIT_COPIES
         self.batch_copies = backend.BATCH_COPIES
         self.bend = backend.BEND
@@ -108,7 +108,7 @@ class DeviceGauge:
     bend = 1.0
     copies_shuffled = False
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Observe) -> None:
         self._backend = backend
         # Where `fit` copies whole arrays, it begins with one on the device.
         self.fit_copies = min(backend.FIT_COPIES, 1)

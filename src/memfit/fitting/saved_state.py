@@ -4,8 +4,8 @@ import random
 from types import TracebackType
 from typing import Any
 
+from memfit.backends import load
 from memfit.backends.arrays_on_disk import Kept
-from memfit.backends.micro_batches import get_steps
 
 
 class Snapshot:
@@ -23,7 +23,11 @@ class Snapshot:
         import numpy as np
         from keras import ops
 
-        self._random = (random.getstate(), np.random.get_state(), get_steps().get_random_state())
+        self._random = (
+            random.getstate(),
+            np.random.get_state(),
+            load("micro_batches").get_random_state(),
+        )
         self._variables = _all_variables(model)
         self._kept = Kept(ops.convert_to_numpy(one.value) for one in self._variables)
 
@@ -36,7 +40,7 @@ class Snapshot:
         of_python, of_numpy, of_framework = self._random
         random.setstate(of_python)
         np.random.set_state(of_numpy)
-        get_steps().set_random_state(of_framework)
+        load("micro_batches").set_random_state(of_framework)
 
     def __enter__(self) -> "Snapshot":
         return self

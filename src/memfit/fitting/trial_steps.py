@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memfit.backends.exhausted import is_out_of_memory
+from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.fitting.first_batch import Batch, count_bytes, count_samples, take
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.graph.layer_cost import LayerWork, estimate_work, inner_graph, ordered_nodes

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from memfit.backends import VIEW_FACTOR, LiveObject, get_backend, kind_by_class
+from memfit.backends import load
+from memfit.backends.observe import VIEW_FACTOR, LiveObject, kind_by_class
 from memfit.heap.holders import attributes_of, read_locals
 
 _BACKENDS = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
@@ -67,13 +68,13 @@ def is_keras_state(kind: type) -> bool:
 
 def graph_length(value: Any) -> int:
     """Returns how many steps of computation a tensor keeps the record of."""
-    return get_backend("torch").graph_length(value) if _is_torch(value) else 0
+    return load("observe", "torch").graph_length(value) if _is_torch(value) else 0
 
 
 def graph_size_bytes(values: Sequence[Any]) -> int:
     """Returns the bytes that the records of tensors keep, together, apart from parameters."""
     of_torch = [value for value in values if _is_torch(value)]
-    return get_backend("torch").graph_size_bytes(of_torch) if of_torch else 0
+    return load("observe", "torch").graph_size_bytes(of_torch) if of_torch else 0
 
 
 def _is_torch(value: Any) -> bool:
@@ -99,7 +100,7 @@ def things_in(value: Any) -> Iterator[LiveObject]:
 def _ask_backend(name: str, value: Any) -> LiveObject | None:
     """One strange object (a tracer, a fake tensor) must not end the look at all the others."""
     try:
-        return get_backend(name).describe(value)
+        return load("observe", name).describe(value)
     except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return None
 

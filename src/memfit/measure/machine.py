@@ -25,8 +25,8 @@ _PACKAGES = ("memfit", "keras", *BACKEND_NAMES, "numpy")
 # A first import of TensorFlow from a cold disk takes long.
 _ASK_TIMEOUT_S = 120.0
 _ASK = (
-    "import json, sys; from memfit.backends import get_backend; "
-    "print(json.dumps(get_backend(sys.argv[1]).list_devices()))"
+    "import json, sys; from memfit.backends import load; "
+    "print(json.dumps(load('observe', sys.argv[1]).list_devices()))"
 )
 
 

@@ -5,7 +5,7 @@ Times named `t_s` are of the monotonic clock, which all processes of a machine s
 
 from dataclasses import dataclass, field
 
-from memfit.backends import DeviceMemory
+from memfit.backends.observe import DeviceMemory
 from memfit.budget import Budget
 from memfit.measure.control_group import ControlGroupMemory
 from memfit.measure.limits import Limit

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from memfit.backends import BACKEND_NAMES, get_backend, tell_after
+from memfit.backends import load, loaded_backend_names
+from memfit.backends.observe.wrapping import tell_after
 from memfit.heap.holders import attributes_of, find_held
 from memfit.measure.malloc import trim
 
@@ -127,17 +128,13 @@ def _note_model(model: Any) -> None:
         _open[-1].models.append(weakref.ref(model))
 
 
-def _loaded() -> list[str]:
-    return [name for name in BACKEND_NAMES if name in sys.modules]
-
-
 def _registered() -> dict[str, frozenset[str]]:
-    return {name: get_backend(name).registered() for name in _loaded()}
+    return {name: load("observe", name).registered() for name in loaded_backend_names()}
 
 
 def _release(registered: dict[str, frozenset[str]]) -> None:
-    for name in _loaded():
-        get_backend(name).release(registered.get(name, frozenset()))
+    for name in loaded_backend_names():
+        load("observe", name).release(registered.get(name, frozenset()))
 
 
 def _read_keras_state() -> dict[str, Any]:

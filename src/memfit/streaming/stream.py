@@ -12,7 +12,8 @@ import keras
 # and feed them slowly into TensorFlow. Private, and the same since Keras 3.5.
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
-from memfit.backends.feeds import Fed, Spec, get_feed
+from memfit.backends import load
+from memfit.backends.feeds import Fed, Spec
 from memfit.errors import UsageError
 from memfit.streaming.data.source import Column
 from memfit.streaming.loader.loader import Loader, Settings
@@ -206,11 +207,11 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
 
     def to_tf(self) -> Any:
         """Returns a `tf.data.Dataset`; every loop over it is the next epoch."""
-        return get_feed("tensorflow").make_feed(self._fed())
+        return load("feeds", "tensorflow").make_feed(self._fed())
 
     def to_torch(self) -> Any:
         """Returns a torch `DataLoader`; every loop over it is the next epoch."""
-        return get_feed("torch").make_feed(self._fed())
+        return load("feeds", "torch").make_feed(self._fed())
 
     def __str__(self) -> str:
         return str(self._loader)
@@ -223,7 +224,7 @@ class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras
 
     def get_jax_iterator(self) -> Any:
         """Gives the batches of the next epoch."""
-        return get_feed("jax").make_feed(self._fed())
+        return load("feeds", "jax").make_feed(self._fed())
 
     get_tf_dataset = to_tf
     get_torch_dataloader = to_torch

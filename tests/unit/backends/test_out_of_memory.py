@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memfit.backends.exhausted import is_out_of_memory
+from memfit.backends.out_of_memory import is_out_of_memory
 
 TABLE = Path(__file__).parents[2] / "recordings" / "out_of_memory.toml"
 ERRORS = tomllib.loads(TABLE.read_text())["error"]

@@ -3,18 +3,17 @@
 Written against the documented functions of each framework; not yet run on hardware.
 """
 
-import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
 
 from memfit.errors import UsageError
 from memfit.units import format_size
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AcceleratorSettings:
     """What a user asks of all accelerators.
 
     Attributes:
@@ -37,7 +36,7 @@ class Applied:
     undo: Callable[[], None]
 
 
-class Devices(Protocol):
+class Accelerators(Protocol):
     """What memfit needs of a framework's accelerators. Modules of this package have this shape.
 
     Attributes:
@@ -49,16 +48,11 @@ class Devices(Protocol):
     def find(self) -> tuple[str, ...]:
         """Returns the accelerators that it will use. Imports the framework and starts nothing."""
 
-    def is_too_late(self, settings: Settings) -> bool:
+    def is_too_late(self, settings: AcceleratorSettings) -> bool:
         """Whether the devices are in use, and `settings` cannot be set any more."""
 
-    def apply(self, settings: Settings, sizes_bytes: Sequence[int]) -> Applied:
+    def apply(self, settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
         """Sets `settings`; `sizes_bytes` is what the driver says of the devices, where known."""
-
-
-def get_devices(name: str) -> Devices:
-    """Returns the accelerators of the framework `name`; does not load the framework."""
-    return cast("Devices", importlib.import_module(f"memfit.backends.accelerators.{name}"))
 
 
 def tell_beyond(limit_bytes: int, sizes_bytes: Sequence[int]) -> str | None:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memfit.backends.accelerators import (
+    AcceleratorSettings,
     Applied,
-    Settings,
     refuse_undo,
     refuse_unknown_size,
     set_environment,
@@ -54,12 +54,12 @@ def find() -> tuple[str, ...]:
     return tuple(f"GPU:{at}" for at in range(len(files)))
 
 
-def is_too_late(settings: Settings) -> bool:
+def is_too_late(settings: AcceleratorSettings) -> bool:
     """Whether JAX has started: it reads its environment once."""
     return is_initialized()
 
 
-def apply(settings: Settings, sizes_bytes: Sequence[int]) -> Applied:
+def apply(settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
     """Sets the variables for preallocation and for the part of each device."""
     fraction = settings.fraction
     if settings.limit_bytes is not None:
@@ -90,7 +90,7 @@ def apply(settings: Settings, sizes_bytes: Sequence[int]) -> Applied:
     return Applied(f"JAX takes {_in_words(settings, fraction)} ({set_to})", undo)
 
 
-def _in_words(settings: Settings, fraction: float | None) -> str:
+def _in_words(settings: AcceleratorSettings, fraction: float | None) -> str:
     if fraction is None:
         return "memory as it is needed" if settings.on_demand else "75% of each GPU at the start"
     how = "as it is needed" if settings.on_demand else "at the start"

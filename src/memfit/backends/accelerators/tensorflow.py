@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from memfit.backends.accelerators import Applied, Settings, refuse_undo, refuse_unknown_size
+from memfit.backends.accelerators import (
+    AcceleratorSettings,
+    Applied,
+    refuse_undo,
+    refuse_unknown_size,
+)
 from memfit.backends.observe.tensorflow import is_initialized
 from memfit.errors import UsageError
 from memfit.units import format_size
@@ -16,12 +21,12 @@ def find() -> tuple[str, ...]:
     return tuple(device.name.removeprefix("/physical_device:") for device in _devices())
 
 
-def is_too_late(settings: Settings) -> bool:
+def is_too_late(settings: AcceleratorSettings) -> bool:
     """Whether the runtime is up: then nothing of a device can be changed."""
     return is_initialized()
 
 
-def apply(settings: Settings, sizes_bytes: Sequence[int]) -> Applied:
+def apply(settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
     """Sets memory growth, or one logical device a GPU with a limit, which it takes at the start."""
     if settings.limit_bytes is None and settings.fraction is None:
         return _set_growth(bool(settings.on_demand))

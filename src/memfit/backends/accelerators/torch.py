@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from memfit.backends.accelerators import (
+    AcceleratorSettings,
     Applied,
-    Settings,
     refuse_undo,
     set_environment,
     tell_beyond,
@@ -27,12 +27,12 @@ def find() -> tuple[str, ...]:
     return tuple(f"GPU:{index}" for index in range(torch.cuda.device_count()))
 
 
-def is_too_late(settings: Settings) -> bool:
+def is_too_late(settings: AcceleratorSettings) -> bool:
     """Whether CUDA is up and growth is asked for; a limit may be set at any time."""
     return bool(settings.on_demand) and _is_initialized()
 
 
-def apply(settings: Settings, sizes_bytes: Sequence[int]) -> Applied:
+def apply(settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
     """Sets segments that grow, which leave fewer gaps, and the part of each device.
 
     Only the second starts CUDA: the variable is set by then.

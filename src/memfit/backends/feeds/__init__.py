@@ -1,9 +1,8 @@
 """How batches from disk get into Keras's `fit`, the fastest way for each framework."""
 
-import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -58,16 +57,11 @@ class Fed:
     at_a_time: int
 
 
-class Feed(Protocol):
+class Feeds(Protocol):
     """What a framework takes batches from. Modules of this package have this shape."""
 
     def make_feed(self, fed: Fed) -> Any:
         """Returns what Keras asks a data adapter for; a pass begins with its first batch."""
-
-
-def get_feed(name: str) -> Feed:
-    """Returns the feed of the framework `name`."""
-    return cast("Feed", importlib.import_module(f"{__name__}.{name}"))
 
 
 def refuse_text(fed: Fed, framework: str) -> None:

@@ -1,13 +1,12 @@
-"""Training steps that run a batch in pieces: one module a framework, chosen here.
+"""Training steps that run a batch in pieces: one module a framework.
 
 All of them do what Keras's own step does, piece after piece, and update the weights once. What a
 piece counts for is written once, in `losses.py`; what its batch is made of in `batches.py`.
 """
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 
 @dataclass(slots=True)
@@ -41,7 +40,7 @@ class Pieces:
         self._listeners.append(tell)
 
 
-class Steps(Protocol):
+class MicroBatchSteps(Protocol):
     """What memfit needs of a framework to run a batch in pieces."""
 
     def make_train_step(self, model: Any, pieces: Pieces) -> Any:
@@ -55,10 +54,3 @@ class Steps(Protocol):
 
     def set_random_state(self, state: Any) -> None:
         """Puts a random state back."""
-
-
-def get_steps() -> Steps:
-    """Returns the steps of the framework that Keras uses."""
-    import keras
-
-    return cast(Steps, importlib.import_module(f"{__name__}.{keras.backend.backend()}"))

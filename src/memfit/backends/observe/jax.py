@@ -7,16 +7,15 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from memfit.backends import (
+from memfit.backends.observe import (
     Compilation,
     Counted,
     DataStage,
     DeviceMemory,
     LiveObject,
     Observer,
-    describe_arguments,
-    written_at,
 )
+from memfit.backends.observe.wrapping import describe_arguments, written_at
 from memfit.failsafe import harmless
 
 FIT_COPIES = 0

@@ -7,19 +7,17 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memfit.backends import (
+from memfit.backends.observe import (
     Compilation,
     Counted,
     DataStage,
     DeviceMemory,
     LiveObject,
     Observer,
-    describe_arguments,
     kind_by_class,
-    tell_after,
-    written_at,
 )
 from memfit.backends.observe import tf_data as data
+from memfit.backends.observe.wrapping import describe_arguments, tell_after, written_at
 from memfit.failsafe import harmless
 
 FIT_COPIES = 2

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from memfit.backends import (
+from memfit.backends.observe import (
     VIEW_FACTOR,
     Compilation,
     Counted,
@@ -15,8 +15,8 @@ from memfit.backends import (
     LiveObject,
     Observer,
     kind_by_class,
-    tell_after,
 )
+from memfit.backends.observe.wrapping import tell_after
 from memfit.failsafe import harmless
 
 FIT_COPIES = 0

@@ -1,11 +1,8 @@
 """How each framework runs a block of a model now and again in the backward pass."""
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
-
-from memfit.backends import active_backend_name
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +23,7 @@ class BlockResult:
 PureBlock = Callable[[Sequence[Any] | None, Sequence[Any], Sequence[Any]], BlockResult]
 
 
-class Recomputing(Protocol):
+class Recompute(Protocol):
     """What recomputation needs of a framework. Modules of this package have this shape.
 
     Attributes:
@@ -54,9 +51,3 @@ class Recomputing(Protocol):
 
     def can_repeat(self, layer: Any) -> bool:
         """Returns whether a second run of `layer` is right and saves memory."""
-
-
-def get_recomputing() -> Recomputing:
-    """Returns the module for the framework that Keras uses."""
-    name = active_backend_name()
-    return cast("Recomputing", importlib.import_module(f"memfit.backends.recompute.{name}"))

@@ -1,4 +1,4 @@
-"""Steps that can be run again: one module a framework, chosen here.
+"""Steps that can be run again: one module a framework.
 
 A step runs in two phases. The first computes gradients, losses and metrics; weights and optimizer
 are only read, and of what little it does change there is a copy. The second updates weights and
@@ -6,12 +6,11 @@ optimizer in place. Before it begins, the memory that it needs is asked for and 
 fails, what it changes is kept in a file first. So a failure leaves everything as it was.
 """
 
-import importlib
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from memfit.backends.exhausted import is_out_of_memory
 from memfit.backends.micro_batches import Pieces
+from memfit.backends.out_of_memory import is_out_of_memory
 
 # The size of a piece that holds any batch; TensorFlow counts in 32 bits.
 WHOLE = 2**31 - 1
@@ -48,7 +47,7 @@ class Attempt(Protocol):
 Run = Callable[[Attempt], None]
 
 
-class Guarded(Protocol):
+class RetrySteps(Protocol):
     """What memfit needs of a framework to run steps again."""
 
     def make_function(self, model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
@@ -68,13 +67,6 @@ class Guarded(Protocol):
 
     def release(self) -> None:
         """Gives back memory that the framework keeps for later."""
-
-
-def get_guarded() -> Guarded:
-    """Returns what guards the framework that Keras uses."""
-    import keras
-
-    return cast(Guarded, importlib.import_module(f"{__name__}.{keras.backend.backend()}"))
 
 
 def can_allocate(allocate: Callable[[], object]) -> bool:

@@ -1,11 +1,9 @@
 """How each framework runs a segment of a model piece by piece, now and in the backward pass."""
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from memfit.backends import active_backend_name
 from memfit.backends.micro_batches import Pieces
 
 
@@ -49,7 +47,7 @@ Segment = Callable[[Sequence[Any] | None, Sequence[Any], Sequence[Any], Sequence
 Runner = Callable[[Segment, Given], Made]
 
 
-class Exact(Protocol):
+class Segments(Protocol):
     """What exact BatchNormalization needs of a framework. Modules here have this shape."""
 
     def make_runner(self, model: Any, pieces: Pieces) -> Runner:
@@ -58,9 +56,3 @@ class Exact(Protocol):
         Raises:
             UsageError: The way in which the model is compiled does not allow it.
         """
-
-
-def get_exact() -> Exact:
-    """Returns the module for the framework that Keras uses."""
-    name = active_backend_name()
-    return cast("Exact", importlib.import_module(f"{__name__}.{name}"))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from memfit.backends.recompute import get_recomputing
+from memfit.backends import load
 from memfit.fitting.graph.blocks import Cut, Output, Piece
 from memfit.fitting.graph.choose_blocks import Choice
 from memfit.fitting.graph.layer_cost import estimate_work, tensor_bytes
@@ -39,7 +39,7 @@ def _can_repeat(node: Any) -> bool:
     is_special = any(
         getattr(one, "sparse", False) or getattr(one, "ragged", False) for one in tensors
     )
-    return not is_special and get_recomputing().can_repeat(node.operation)
+    return not is_special and load("recompute").can_repeat(node.operation)
 
 
 def split_graph(

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memfit.backends.recompute import BlockResult, get_recomputing
+from memfit.backends import load
+from memfit.backends.recompute import BlockResult
 
 # What runs one node: takes the layer, gives a function with the context of the call filled in.
 Caller = Callable[[Any], Callable[..., Any]]
@@ -57,7 +58,7 @@ class GraphPart:
         with uncast():
             trainable_values = [one.value for one in trainable]
             state_values = [one.value for one in state]
-        result = get_recomputing().run_recomputed(
+        result = load("recompute").run_recomputed(
             pure.run, trainable_values, state_values, pure.given
         )
         pure.take_over(result, tensors)
@@ -67,7 +68,7 @@ class GraphPart:
         layers = self.layers
         trainable = {id(one): one for layer in layers for one in layer.trainable_variables}
         state = {id(one): one for layer in layers for one in layer.non_trainable_variables}
-        if get_recomputing().SHARES_SEED:
+        if load("recompute").SHARES_SEED:
             seed = _shared_seed()
             state[id(seed)] = seed
         return list(trainable.values()), [one for key, one in state.items() if key not in trainable]

@@ -2,8 +2,8 @@
 
 import sys
 
-from memfit.backends import BACKEND_NAMES, chosen_backend_name
-from memfit.backends.accelerators import Devices, Settings, get_devices, tell_beyond
+from memfit.backends import chosen_backend_name, load
+from memfit.backends.accelerators import Accelerators, AcceleratorSettings, tell_beyond
 from memfit.errors import UsageError
 from memfit.fitting.levers.change import Change
 from memfit.measure.nvidia import open_nvidia
@@ -47,12 +47,7 @@ def configure(
     """
     settings = read_settings(growth=growth, limit=limit, preallocate=preallocate)
     name = chosen_backend_name()
-    if name not in BACKEND_NAMES:
-        raise UsageError(
-            f"Devices are configured for {', '.join(BACKEND_NAMES)}. "
-            f"Received: Keras with the backend {name!r}. Set KERAS_BACKEND to one of these."
-        )
-    devices = get_devices(name)
+    devices = load("accelerators", name)
     found = devices.find()
     is_too_late = devices.is_too_late(settings)
     if not found:
@@ -62,7 +57,7 @@ def configure(
     return _apply(devices, settings)
 
 
-def read_settings(*, growth: object, limit: object, preallocate: object) -> Settings:
+def read_settings(*, growth: object, limit: object, preallocate: object) -> AcceleratorSettings:
     """Returns what a user asks for, checked.
 
     Raises:
@@ -98,7 +93,7 @@ def read_settings(*, growth: object, limit: object, preallocate: object) -> Sett
             "limit and preallocate both say how much to take. "
             f"Received: limit={limit!r}, preallocate={preallocate!r}. Write one of them."
         )
-    return Settings(growth if on_demand is None else on_demand, limit_bytes, fraction)
+    return AcceleratorSettings(growth if on_demand is None else on_demand, limit_bytes, fraction)
 
 
 def _read_fraction(preallocate: object) -> float | None:
@@ -113,7 +108,7 @@ def _read_fraction(preallocate: object) -> float | None:
     )
 
 
-def _without_accelerator(devices: Devices, is_too_late: bool) -> Change:
+def _without_accelerator(devices: Accelerators, is_too_late: bool) -> Change:
     text = f"no accelerator that {devices.TITLE} can use here: nothing is configured"
     if is_too_late:
         text += "; with one this line would come too late: move it to the top of the script"
@@ -121,7 +116,7 @@ def _without_accelerator(devices: Devices, is_too_late: bool) -> Change:
     return Change(text, lambda: None)
 
 
-def _too_late(name: str, devices: Devices, found: tuple[str, ...]) -> UsageError:
+def _too_late(name: str, devices: Accelerators, found: tuple[str, ...]) -> UsageError:
     first = find_first_call(find_caller(sys._getframe()), {"keras", name})
     where = (
         f" The first line above it that calls Keras or {devices.TITLE} is "
@@ -137,14 +132,14 @@ def _too_late(name: str, devices: Devices, found: tuple[str, ...]) -> UsageError
     )
 
 
-def _apply(devices: Devices, settings: Settings) -> Change:
+def _apply(devices: Accelerators, settings: AcceleratorSettings) -> Change:
     needs_sizes = settings.limit_bytes is not None or settings.fraction is not None
     sizes = _sizes_by_driver() if needs_sizes else ()
     note = tell_beyond(settings.limit_bytes, sizes) if settings.limit_bytes is not None else None
     if note and settings.limit_bytes is not None and settings.limit_bytes > max(sizes):
         if settings.on_demand is None:
             return Change(note, lambda: None)
-        settings = Settings(on_demand=settings.on_demand)
+        settings = AcceleratorSettings(on_demand=settings.on_demand)
     applied = devices.apply(settings, sizes)
     text = f"{applied.text}; {note}" if note and note not in applied.text else applied.text
     return Change(text, applied.undo)

@@ -8,8 +8,8 @@ another is kept for the whole batch: the input of each BatchNormalization, and s
 
 from typing import Any
 
+from memfit.backends import load
 from memfit.backends.micro_batches import Pieces
-from memfit.backends.segments import get_exact
 from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import find_batchnorm
 from memfit.fitting.graph.layer_cost import inner_graph
@@ -25,7 +25,7 @@ def normalise_exactly(model: Any, pieces: Pieces) -> Change:
         UsageError: The model has no graph that can be cut at those layers, and why.
     """
     graph = _graph_to_cut(model)
-    runner = get_exact().make_runner(model, pieces)
+    runner = load("segments").make_runner(model, pieces)
     original = model.call
     layers = find_batchnorm(model)
     segments = cut_graph(graph, layers)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from memfit.backends.exhausted import is_out_of_memory
-from memfit.backends.retry import WHOLE, Attempt, get_guarded
+from memfit.backends import load
+from memfit.backends.out_of_memory import is_out_of_memory
+from memfit.backends.retry import WHOLE, Attempt
 from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.levers.change import Change, forget_functions
@@ -119,7 +120,7 @@ def _make_maker(model: Any, name: str, guard: "_Guard", batchnorm: str | None) -
                 model.optimizer.build(model.trainable_variables)
             guard.why_whole = _find_why_whole(model, batchnorm)
             pieces = make_pieces(model, WHOLE, batchnorm)
-            make_function = get_guarded().make_function
+            make_function = load("retry").make_function
             setattr(model, name, make_function(model, pieces, guard.run, is_training=is_training))
         return getattr(model, name)
 
@@ -214,7 +215,7 @@ class _Guard:
             if not failure.is_in_update:
                 self._size.shrink(attempt.num_samples)
             del failure
-            get_guarded().release()
+            load("retry").release()
             release()
             self._tell(
                 f"out of memory in a batch of {attempt.num_samples} samples; "

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memfit.backends.exhausted import is_out_of_memory
-from memfit.backends.retry import get_guarded
+from memfit.backends import load
+from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.fitting.trial_steps import release
 from memfit.units import format_size
 
@@ -28,7 +28,7 @@ def guard_build(optimizer: Any) -> Callable[[], None]:
             before = [(one, set(vars(one)), list(one._variables)) for one in _chain(optimizer)]
             try:
                 build(variables)
-                get_guarded().wait(optimizer.variables)
+                load("retry").wait(optimizer.variables)
                 return
             except Exception as error:
                 if not is_out_of_memory(error):
@@ -37,7 +37,7 @@ def guard_build(optimizer: Any) -> Callable[[], None]:
                 if attempt == _MOST_ATTEMPTS:
                     error.add_note(_explain(variables))
                     raise
-            get_guarded().release()
+            load("retry").release()
             release()
 
     optimizer.__dict__["build"] = build_whole

@@ -4,7 +4,8 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from memfit.backends.micro_batches import Pieces, get_steps
+from memfit.backends import load
+from memfit.backends.micro_batches import Pieces
 from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
 from memfit.fitting.levers.batchnorm_exact import normalise_exactly
@@ -69,7 +70,7 @@ def install(model: Any, pieces: Pieces, batchnorm: str | None) -> Change:
     """Puts steps that run in pieces into the model; exact ones are inside of its `call`."""
     is_exact = batchnorm == "exact" and bool(find_batchnorm(model))
     exact = normalise_exactly(model, pieces) if is_exact else None
-    steps = get_steps()
+    steps = load("micro_batches")
     makers = {"train_step": steps.make_train_step, "test_step": steps.make_test_step}
     before = {name: model.__dict__[name] for name in _STEPS if name in model.__dict__}
     for name, make in makers.items():

@@ -405,7 +405,7 @@ def test_a_remedy_that_does_not_help_is_answered():
 
 
 def test_tensorflows_pool_is_told_where_nothing_else_explains_the_growth():
-    from memfit.backends import DeviceMemory
+    from memfit.backends.observe import DeviceMemory
 
     samples = [
         dataclasses.replace(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memfit.backends.accelerators import Settings
+from memfit.backends.accelerators import AcceleratorSettings
 from memfit.errors import InvalidSizeError, UsageError
 from memfit.fitting.levers.accelerators import configure, read_settings
 
@@ -12,14 +12,17 @@ NOTHING = {"growth": None, "limit": None, "preallocate": None}
 @pytest.mark.parametrize(
     ("asked", "settings"),
     [
-        ({"growth": True}, Settings(on_demand=True)),
-        ({"growth": False}, Settings(on_demand=False)),
-        ({"limit": "6GB"}, Settings(limit_bytes=6 * 10**9)),
-        ({"limit": "6GB", "growth": True}, Settings(on_demand=True, limit_bytes=6 * 10**9)),
-        ({"preallocate": 0.75}, Settings(on_demand=False, fraction=0.75)),
-        ({"preallocate": 1, "growth": False}, Settings(on_demand=False, fraction=1.0)),
-        ({"preallocate": False}, Settings(on_demand=True)),
-        ({"preallocate": False, "growth": True}, Settings(on_demand=True)),
+        ({"growth": True}, AcceleratorSettings(on_demand=True)),
+        ({"growth": False}, AcceleratorSettings(on_demand=False)),
+        ({"limit": "6GB"}, AcceleratorSettings(limit_bytes=6 * 10**9)),
+        (
+            {"limit": "6GB", "growth": True},
+            AcceleratorSettings(on_demand=True, limit_bytes=6 * 10**9),
+        ),
+        ({"preallocate": 0.75}, AcceleratorSettings(on_demand=False, fraction=0.75)),
+        ({"preallocate": 1, "growth": False}, AcceleratorSettings(on_demand=False, fraction=1.0)),
+        ({"preallocate": False}, AcceleratorSettings(on_demand=True)),
+        ({"preallocate": False, "growth": True}, AcceleratorSettings(on_demand=True)),
     ],
 )
 def test_what_is_asked_becomes_settings(asked, settings):

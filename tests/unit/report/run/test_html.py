@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 import pytest
 from plotly.offline import get_plotlyjs
 
-from memfit.backends import DeviceMemory
+from memfit.backends.observe import DeviceMemory
 from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.diagnosis import Diagnosis, diagnose
 from memfit.diagnose.growth.growth import Growth
