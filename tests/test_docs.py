@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import memfit
 from memfit.cli import COMMANDS, make_parser
 
@@ -24,8 +26,9 @@ def test_every_command_that_readme_names_exists_and_the_other_way_round():
     assert named == set(COMMANDS)
 
 
-def test_every_option_of_run_that_readme_names_exists_and_the_other_way_round():
-    described = README.partition("`memfit run` takes")[2].partition("Its exit code")[0]
+def test_every_option_of_run_that_its_page_names_exists_and_the_other_way_round():
+    page = (ROOT / "docs" / "what-it-does.md").read_text()
+    described = page.partition("`memfit run` takes")[2].partition("Its exit code")[0]
     named = set(re.findall(r"`(--[a-z-]+)", described))
 
     assert named == {one for one in options_of("run") if one.startswith("--")} - {"--help"}
@@ -50,9 +53,14 @@ def test_everything_public_that_readme_names_is_there():
         assert hasattr(memfit, name)
 
 
-def test_every_module_that_architecture_names_exists():
+def test_readme_is_one_page():
+    assert len(README.splitlines()) <= 100
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/decisions.md"])
+def test_every_module_that_the_page_names_exists(page):
     package = ROOT / "src" / "memfit"
-    names = set(re.findall(r"`([a-z_/]+\.py)`", ARCHITECTURE))
+    names = set(re.findall(r"`([a-z_/]+\.py)`", (ROOT / page).read_text()))
 
     missing = [
         name

@@ -14,7 +14,10 @@ from conftest import QUIET, SCRIPTS, two_at_a_time
 ROOT = Path(__file__).parents[1]
 EXPLAINED = sorted((ROOT / "src" / "memfit" / "report" / "explained").glob("*.md"))
 # Each block by itself, with names of a script around it; or all blocks of a page as one script.
-BY_BLOCK = [ROOT / "README.md", *(ROOT / "docs" / f"{one}.md" for one in ("fitting", "lint"))]
+BY_BLOCK = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{one}.md" for one in ("fitting", "lint", "what-it-does")),
+]
 AS_SCRIPTS = [ROOT / "docs" / f"{one}.md" for one in ("devices", "start", "growing")]
 # Run by tests/backends/test_streaming_docs.py and test_search_loops.py.
 ELSEWHERE = {"streaming.md", "search.md"}

@@ -119,16 +119,6 @@ def test_the_table_has_a_row_for_each_example_and_backend():
     assert [(row[0], row[1]) for row in rows] == expected_rows()
 
 
-def test_the_rows_in_readme_are_rows_of_the_page():
-    head, _, *rows = table_of((ROOT / "README.md").read_text())
-    _, _, *all_rows = table_of(PAGE)
-    told = {(row[0], row[1]): dict(zip(HEAD, row, strict=True)) for row in all_rows}
-
-    assert len(rows) == 3
-    for row in rows:
-        assert row == [told[row[0], row[1]][name] for name in head]
-
-
 def test_a_cell_has_a_value_for_each_script_of_its_row():
     _, _, *rows = table_of(PAGE)
 
