@@ -1,44 +1,18 @@
-"""How columns become what Keras takes: inputs, targets and sample weights."""
+"""Opens what a user gives to `stream`, and says which columns are inputs, targets and weights."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from memfit.errors import DataError, UsageError
+from memfit.errors import UsageError
+from memfit.streaming.data.layout import Layout, Tree, lay_out
+from memfit.streaming.data.reading import check_columns
 from memfit.streaming.data.rows import PARTS
-from memfit.streaming.data.source import Schema, Source
+from memfit.streaming.data.source import Source
 from memfit.streaming.sources import open_source
-from memfit.streaming.views.columns import check_columns
 from memfit.streaming.views.matrix import Matrix
 from memfit.streaming.views.zip import Together
 
 FEATURES = ("columns", "matrix")
-# A column's name, or several in a tuple or a dict.
-Tree = Any
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Which columns are inputs, targets and weights.
-
-    Attributes:
-        parts: One to three trees of column names.
-
-    Example:
-    >>> Layout(("x", "y")).arrange({"y": 2, "x": 1})
-    (1, 2)
-    """
-
-    parts: tuple[Tree, ...]
-
-    def arrange(self, columns: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Returns the columns in the places of their names."""
-        return tuple(_fill(tree, columns) for tree in self.parts)
-
-
-def unwrap(batch: tuple[Any, ...]) -> Any:
-    """Returns a batch as a loop over it expects: alone if there are only inputs."""
-    return batch[0] if len(batch) == 1 else batch
 
 
 def open_data(
@@ -106,42 +80,6 @@ def _refuse_names(value: Any, **arguments: Any) -> None:
             )
 
 
-def lay_out(schema: Schema, label: str | None = None) -> Layout:
-    """Returns the layout that the names of columns tell.
-
-    `x`, `y` and `weight` are inputs, targets and weights, and so are those that begin with
-    `x.`, `y.` and `weight.`; where other names are, all columns are inputs, except for `label`.
-    """
-    names = [one.name for one in schema]
-    if label is not None:
-        if label not in names:
-            raise DataError(f"There is no column {label!r}. Found: {', '.join(names)}.")
-        return Layout((_features([one for one in names if one != label]), label))
-    heads = {name.split(".")[0] for name in names}
-    if "x" in heads and heads <= set(PARTS):
-        return Layout(tuple(_nest(part, names) for part in PARTS if part in heads))
-    return Layout((_features(names),))
-
-
-def _features(names: Sequence[str]) -> Tree:
-    return names[0] if len(names) == 1 else {name: name for name in names}
-
-
-def _nest(part: str, names: Sequence[str]) -> Tree:
-    """The tree behind names such as `x`, or `x.0` and `x.1`, or `x.left` and `x.right`."""
-    inner = {
-        name.removeprefix(f"{part}.").split(".")[0]: None
-        for name in names
-        if name.startswith(f"{part}.")
-    }
-    if not inner:
-        return part
-    below = {key: _nest(f"{part}.{key}", names) for key in inner}
-    if all(key.isdigit() for key in below):
-        return tuple(below.values())
-    return below
-
-
 def _open_tree(value: Any, name: str, opened: dict[str, Source], how: tuple[Any, Any]) -> Tree:
     """Opens every source in a tree and returns the tree of the columns' names."""
     if isinstance(value, Mapping):
@@ -153,11 +91,3 @@ def _open_tree(value: Any, name: str, opened: dict[str, Source], how: tuple[Any,
     if len(source.schema) == 1:
         return name
     return {one.name: f"{name}.{one.name}" for one in source.schema}
-
-
-def _fill(tree: Tree, columns: Mapping[str, Any]) -> Any:
-    if isinstance(tree, str):
-        return columns[tree]
-    if isinstance(tree, tuple):
-        return tuple(_fill(one, columns) for one in tree)
-    return {key: _fill(one, columns) for key, one in tree.items()}

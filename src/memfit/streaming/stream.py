@@ -15,10 +15,11 @@ from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 from memfit.backends import load
 from memfit.backends.feeds import Fed, Spec
 from memfit.errors import UsageError
+from memfit.streaming.data.layout import unwrap
 from memfit.streaming.data.source import Column
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.loader.map_batches import learn_mapping
-from memfit.streaming.open_data import open_data, unwrap
+from memfit.streaming.open_data import open_data
 from memfit.streaming.sources.spill import spill
 from memfit.streaming.views.class_weights import weigh_classes
 from memfit.streaming.views.oversample import draw_rows

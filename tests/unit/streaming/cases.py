@@ -25,9 +25,10 @@ from PIL import Image
 from pyarrow import feather, fs
 from streaming.tf_examples import frame, make_example
 
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Column
 from memfit.streaming.ingest.ingest import ingest
-from memfit.streaming.open_data import Layout, open_data
+from memfit.streaming.open_data import open_data
 from memfit.streaming.sources import open_source
 from memfit.streaming.sources.iterables import batches
 from memfit.streaming.sources.query import sql

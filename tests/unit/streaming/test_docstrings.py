@@ -11,10 +11,11 @@ import pytest
     [
         "memfit.streaming.order.epoch",
         "memfit.streaming.order.shuffle_plan",
+        "memfit.streaming.data.reading",
         "memfit.streaming.views.concatenate",
         "memfit.streaming.sources.crc32c",
         "memfit.streaming.store.npy_files",
-        "memfit.streaming.open_data",
+        "memfit.streaming.data.layout",
         "memfit.streaming.data.ragged",
         "memfit.streaming.data.rows",
         "memfit.streaming.data.source",

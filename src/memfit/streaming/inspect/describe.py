@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
 from memfit.streaming.loader.loader import check_number
-from memfit.streaming.open_data import Layout
 from memfit.streaming.order.knowing import know
 from memfit.streaming.order.shuffle_plan import least_budget_bytes, plan_mixing
 

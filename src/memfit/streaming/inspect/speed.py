@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from memfit.measure.peak import Peak, read_tree_bytes
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.loader.map_batches import count_rows
-from memfit.streaming.open_data import Layout
 
 # With fewer batches their variance tells little.
 _LEAST_BATCHES = 30

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from memfit.errors import UsageError
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
 from memfit.streaming.loader.batches import Batches
 from memfit.streaming.loader.map_batches import Mapped, count_rows, map_in_order
 from memfit.streaming.loader.position import Position, Progress
 from memfit.streaming.loader.state import State, read_state
-from memfit.streaming.open_data import Layout
 from memfit.streaming.order.buckets import Bucketed
 from memfit.streaming.order.epoch import Order, Rows, equal_edges
 from memfit.streaming.order.knowing import know, know_lengths, share_of_rows

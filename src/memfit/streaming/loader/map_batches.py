@@ -17,10 +17,10 @@ import numpy as np
 
 from memfit.backends.feeds import Spec
 from memfit.errors import UsageError
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.rows import PARTS
 from memfit.streaming.data.source import Source
-from memfit.streaming.open_data import Layout
 
 _MOST_THREADS = 4
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from memfit.streaming.data.ragged import GrowingRagged, Ragged
+from memfit.streaming.data.reading import read_pieces
 from memfit.streaming.data.source import Array, Source, allocate, read_into
 from memfit.streaming.order.buckets import BucketedEpoch
 from memfit.streaming.order.epoch import Epoch, Window
-from memfit.streaming.views.columns import read_pieces
 
 _AHEAD = 2
 

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 
+from memfit.streaming.data.reading import piece_bytes
 from memfit.streaming.data.source import Schema, Source, row_bytes
 from memfit.streaming.order.lengths import Lengths
 from memfit.streaming.order.shuffle_plan import Data
-from memfit.streaming.views.columns import piece_bytes
 
 # What a row takes besides its values: where its sequence begins; its place among similar ones.
 _OFFSET_BYTES = 8

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memfit.errors import DataError
+from memfit.streaming.data.reading import pick
 from memfit.streaming.data.source import Column, Values, row_bytes
 from memfit.streaming.files.local import DataFile
 from memfit.streaming.files.optional_packages import load
@@ -13,7 +14,6 @@ from memfit.streaming.files.remote import RemoteFile, RemotePath
 from memfit.streaming.sources import arrow_tables
 from memfit.streaming.sources.arrow_file import ArrowFile
 from memfit.streaming.sources.row_groups import Grouped, edges_of
-from memfit.streaming.views.columns import pick
 
 # A record batch as it is stored, and decompressed.
 _DECODING = 2

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from memfit.errors import DataError
+from memfit.streaming.data.reading import pick
 from memfit.streaming.data.source import Column, Source, Values
 from memfit.streaming.files.local import DataFile
 from memfit.streaming.files.npy import Npy, Stored
 from memfit.streaming.files.optional_packages import load
 from memfit.streaming.sources.chunked import ChunkedArray, check_rows, group_edges
 from memfit.streaming.sources.row_groups import Grouped
-from memfit.streaming.views.columns import pick
 
 # A chunk as it is stored and decompressed.
 _DECODING = 2

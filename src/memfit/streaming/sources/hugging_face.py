@@ -12,6 +12,7 @@ import numpy as np
 
 from memfit.errors import DataError
 from memfit.streaming.data.ragged import Ragged
+from memfit.streaming.data.reading import join_values, pick
 from memfit.streaming.data.source import (
     Array,
     Column,
@@ -24,8 +25,7 @@ from memfit.streaming.data.source import (
 )
 from memfit.streaming.sources import arrow_tables
 from memfit.streaming.sources.by_index import Indexed
-from memfit.streaming.views.columns import Selected, pick
-from memfit.streaming.views.concatenate import join_values
+from memfit.streaming.views.columns import Selected
 
 # Rows that are taken out of the table at a time are there twice.
 _CHUNK_BYTES = 32 * 1024

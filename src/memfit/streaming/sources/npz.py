@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memfit.errors import DataError
+from memfit.streaming.data.reading import pick
 from memfit.streaming.files.local import DataFile
 from memfit.streaming.files.npy import Npy, Stored, read_header
-from memfit.streaming.views.columns import pick
 
 _LOCAL_HEADER = struct.Struct("<26xHH")
 _ENDING = ".npy"

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from memfit.errors import DataError
+from memfit.streaming.data.reading import join_values, pick
 from memfit.streaming.data.source import Column, Values
 from memfit.streaming.files.optional_packages import load
 from memfit.streaming.files.remote import RemotePath
 from memfit.streaming.sources import arrow_tables
 from memfit.streaming.sources.arrow_file import ArrowFile
 from memfit.streaming.sources.row_groups import Grouped, edges_of
-from memfit.streaming.views.columns import pick
-from memfit.streaming.views.concatenate import join_values
 
 # Columns that are decoded together: enough to keep all cores at work, and little to hold.
 _PIECE_BYTES = 4_000_000

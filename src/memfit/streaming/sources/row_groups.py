@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memfit.streaming.data.ragged import Ragged
+from memfit.streaming.data.reading import cut, join_values
 from memfit.streaming.data.source import Array, Ranges, Schema, Values
-from memfit.streaming.views.concatenate import cut, join_values
 
 # Groups of less than this are read several at a time: calls would cost more than bytes.
 LEAST_GROUP_BYTES = 16 * 1024

@@ -14,6 +14,7 @@ import numpy as np
 
 from memfit.errors import DataError
 from memfit.streaming.data.ragged import Ragged
+from memfit.streaming.data.reading import join_values
 from memfit.streaming.data.source import Column, Schema, Source, Values
 from memfit.streaming.files.local import DataFile
 from memfit.streaming.sources.crc32c import SCRATCH_BYTES
@@ -26,7 +27,6 @@ from memfit.streaming.sources.framing import (
     read_frames,
 )
 from memfit.streaming.store.spool import make_key, spool
-from memfit.streaming.views.concatenate import join_values
 
 # Records that tell which columns there are.
 _FIRST_RECORDS = 256

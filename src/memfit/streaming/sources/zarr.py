@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from memfit.errors import DataChangedError, DataError
+from memfit.streaming.data.reading import pick
 from memfit.streaming.data.source import Column, Values, spread
 from memfit.streaming.files.npy import NAME
 from memfit.streaming.files.optional_packages import load
 from memfit.streaming.sources.chunked import ChunkedArray, check_rows, group_edges
 from memfit.streaming.sources.row_groups import Grouped
-from memfit.streaming.views.columns import pick
 
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 # What is read, and chunks as they are stored: Zarr reads several at a time.

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from memfit.errors import UsageError
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.rows import PARTS
 from memfit.streaming.data.source import (
     Array,
@@ -19,7 +20,6 @@ from memfit.streaming.data.source import (
     Values,
     read_into,
 )
-from memfit.streaming.open_data import Layout
 from memfit.streaming.views.sequence_lengths import KnowsLengths
 from memfit.streaming.views.subset import split_rows
 

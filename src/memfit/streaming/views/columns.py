@@ -1,13 +1,9 @@
 """Some columns of a source: by name, and in the order in which they are named."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from memfit.errors import DataError, UsageError
-from memfit.streaming.data.source import Array, Ranges, Source, Values, row_bytes
-from memfit.streaming.views.concatenate import cut
-
-# Rows that are read together where there are no groups.
-_PIECE_BYTES = 1 << 20
+from memfit.streaming.data.reading import pick, piece_bytes, read_pieces
+from memfit.streaming.data.source import Array, Ranges, Source, Values
 
 
 class Selected:
@@ -50,54 +46,3 @@ class Selected:
                 found = values[one.name]
                 into[one.name][at : at + len(found)] = found
             del values, found  # before the next are read
-
-
-def pick(columns: Sequence[str] | None, names: Sequence[str], where: str) -> list[str]:
-    """Returns the names of the columns to read: those that are asked for, or all.
-
-    Raises:
-        DataError: One is not there.
-    """
-    missing = [one for one in columns or () if one not in names]
-    if missing:
-        raise DataError(f"There is no column {missing[0]!r} in {where}. Found: {', '.join(names)}.")
-    return list(names if columns is None else columns)
-
-
-def check_columns(columns: object) -> None:
-    """Raises if `columns` is not a list of different names."""
-    if (
-        isinstance(columns, str)
-        or not isinstance(columns, Sequence)
-        or not columns
-        or not all(isinstance(one, str) for one in columns)
-        or len(set(columns)) < len(columns)
-    ):
-        raise UsageError(
-            f"columns must be a list of different names, one or more. Received: {columns!r}."
-        )
-
-
-def piece_bytes(source: Source) -> int:
-    """Returns the most that the values of one of `read_pieces` take."""
-    if source.groups is None:
-        return max(_PIECE_BYTES, int(row_bytes(source.schema)))
-    return int((source.groups[1:] - source.groups[:-1]).max() * row_bytes(source.schema))
-
-
-def read_pieces(source: Source, ranges: Ranges) -> Iterator[tuple[int, Mapping[str, Values]]]:
-    """Gives the rows of all ranges, no more than a group at a time, and the place of the first."""
-    edges = None if source.groups is None else source.groups.tolist()
-    most = max(1, int(_PIECE_BYTES / row_bytes(source.schema)))
-    at = 0
-    for start, stop in ranges:
-        if edges is None:
-            pieces = [(one, min(one + most, stop)) for one in range(start, stop, most)]
-        else:
-            pieces = [
-                (edges[group] + first, edges[group] + last)
-                for group, first, last in cut(edges, start, stop)
-            ]
-        for first, last in pieces:
-            yield at, source.read(first, last)
-            at += last - first

@@ -1,6 +1,5 @@
 """Many files as one source: the rows of the first, then those of the second, and so on."""
 
-import bisect
 import contextlib
 import dataclasses
 import hashlib
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memfit.errors import DataError
-from memfit.streaming.data.ragged import Ragged, concatenate
+from memfit.streaming.data.reading import cut, join_values
 from memfit.streaming.data.source import (
     Array,
     Column,
@@ -95,21 +94,6 @@ class Chained:
                 part.close()
 
 
-def cut(edges: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Gives the parts between `edges` that hold these rows: which, and its rows as it counts them.
-
-    Example:
-    >>> list(cut([0, 4, 9], 2, 6))
-    [(0, 2, 4), (1, 0, 2)]
-    """
-    at = bisect.bisect_right(edges, start) - 1
-    while start < stop:
-        first, last = edges[at], min(edges[at + 1], stop)
-        yield at, start - first, last - first
-        start = last
-        at += 1
-
-
 def chain(parts: Sequence[Source], names: Sequence[str] | None = None) -> Source:
     """Returns one source for all parts.
 
@@ -180,13 +164,3 @@ def _all_groups(parts: Sequence[Source], edges: Sequence[int]) -> npt.NDArray[np
         for part, first in zip(parts, edges, strict=False)
     ]
     return np.concatenate([*each, edges[-1:]])
-
-
-def join_values(parts: Sequence[Values]) -> Values:
-    """Returns the values of one column for all parts."""
-    if len(parts) == 1:
-        return parts[0]
-    ragged = [one for one in parts if isinstance(one, Ragged)]
-    if ragged:
-        return concatenate(ragged)
-    return np.concatenate([one for one in parts if not isinstance(one, Ragged)])

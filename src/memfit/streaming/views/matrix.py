@@ -7,8 +7,8 @@ import numpy as np
 
 from memfit.errors import DataError
 from memfit.streaming.data.ragged import Ragged
+from memfit.streaming.data.reading import piece_bytes, read_pieces
 from memfit.streaming.data.source import Array, Column, Ranges, Source, Values, allocate
-from memfit.streaming.views.columns import piece_bytes, read_pieces
 
 NAME = "x"
 # What Keras computes in; of other numbers its layers would make these themselves.

@@ -17,7 +17,9 @@ import numpy.typing as npt
 
 from memfit.errors import UsageError
 from memfit.messages import showing
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.ragged import Ragged
+from memfit.streaming.data.reading import join_values
 from memfit.streaming.data.source import (
     Array,
     Ranges,
@@ -27,9 +29,7 @@ from memfit.streaming.data.source import (
     read_into,
     row_bytes,
 )
-from memfit.streaming.open_data import Layout
 from memfit.streaming.views.class_weights import Table, find_label, make_table
-from memfit.streaming.views.concatenate import join_values
 from memfit.streaming.views.subset import Part, split_rows
 from memfit.streaming.views.zip import Together
 

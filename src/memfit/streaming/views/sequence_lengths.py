@@ -10,9 +10,9 @@ import numpy.typing as npt
 from memfit.errors import UsageError
 from memfit.messages import showing
 from memfit.streaming.data.ragged import Ragged
+from memfit.streaming.data.reading import read_pieces
 from memfit.streaming.data.source import Array, Ranges, Source, Values, read_into
 from memfit.streaming.order.lengths import Lengths, make_grid
-from memfit.streaming.views.columns import read_pieces
 from memfit.streaming.views.subset import Part, split_rows
 
 # Rows whose lengths are asked for in one go.

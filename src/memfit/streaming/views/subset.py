@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memfit.errors import UsageError
+from memfit.streaming.data.reading import cut, join_values
 from memfit.streaming.data.source import Array, Ranges, Source, Values, read_into, row_bytes
-from memfit.streaming.views.concatenate import cut, join_values
 
 # Rows that stay together: apart, each would cost a read of its own.
 _UNIT_BYTES = 32 * 1024

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping
 
 from memfit.errors import DataError
+from memfit.streaming.data.reading import piece_bytes
 from memfit.streaming.data.source import (
     Array,
     Ranges,
@@ -14,7 +15,6 @@ from memfit.streaming.data.source import (
     joint_scratch_bytes,
     read_into,
 )
-from memfit.streaming.views.columns import piece_bytes
 
 
 class Together:

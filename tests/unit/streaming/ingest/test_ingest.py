@@ -12,13 +12,14 @@ from streaming.cases import Grouped
 
 from conftest import SCRIPTS
 from memfit.errors import BudgetError, DataError, UsageError
+from memfit.streaming.data.layout import lay_out
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.source import Column
 from memfit.streaming.ingest.ingest import ingest
 from memfit.streaming.ingest.partition import plan_scattering
 from memfit.streaming.ingest.passes import scatter
 from memfit.streaming.loader.loader import Loader, Settings
-from memfit.streaming.open_data import lay_out, open_data
+from memfit.streaming.open_data import open_data
 from memfit.streaming.store.format import Store, verify
 from scripts.killed_ingest import generate
 

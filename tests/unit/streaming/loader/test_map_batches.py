@@ -14,9 +14,10 @@ from streaming.ingest.test_ingest import Sentences
 
 from memfit.backends.feeds import Spec
 from memfit.errors import BudgetError, UsageError
+from memfit.streaming.data.layout import Layout, lay_out
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.loader.map_batches import learn_mapping
-from memfit.streaming.open_data import Layout, lay_out, open_data
+from memfit.streaming.open_data import open_data
 
 MB = 1_000_000
 BATCH = 32

@@ -16,8 +16,9 @@ import pytest
 from streaming.cases import Grouped
 
 from memfit.measure.peak import read_tree_bytes
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.loader.loader import Loader, Settings
-from memfit.streaming.open_data import Layout, open_data
+from memfit.streaming.open_data import open_data
 
 MB = 1_000_000
 

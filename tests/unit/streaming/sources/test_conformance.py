@@ -9,9 +9,10 @@ import pytest
 from streaming.cases import CASES, NUM_ROWS, WIDTH, Drawn, Elsewhere, Grouped, Wide, features_of
 
 from memfit.errors import DataChangedError
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import allocate, read_into
 from memfit.streaming.loader.loader import Loader, Settings
-from memfit.streaming.open_data import Layout, open_data
+from memfit.streaming.open_data import open_data
 
 BATCH = 32
 # Small enough for many windows.

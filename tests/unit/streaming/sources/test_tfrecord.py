@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from streaming.tf_examples import frame, make_example
 
 from memfit.errors import DataError
+from memfit.streaming.data.layout import lay_out
 from memfit.streaming.loader.loader import Loader, Settings
-from memfit.streaming.open_data import lay_out
 from memfit.streaming.sources import open_source
 from memfit.streaming.sources.crc32c import crc32c
 from memfit.streaming.sources.example import parse

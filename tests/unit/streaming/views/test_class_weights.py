@@ -5,8 +5,9 @@ import pytest
 from streaming.cases import Grouped
 
 from memfit.errors import UsageError
+from memfit.streaming.data.layout import Layout
 from memfit.streaming.loader.loader import Loader, Settings
-from memfit.streaming.open_data import Layout, open_data
+from memfit.streaming.open_data import open_data
 from memfit.streaming.views.class_weights import weigh_classes
 
 NUM_ROWS = 300

@@ -8,9 +8,10 @@ from streaming.cases import Grouped, features_of
 from streaming.ingest.test_ingest import Sentences
 
 from memfit.errors import DataChangedError, UsageError
+from memfit.streaming.data.layout import Layout, lay_out
 from memfit.streaming.data.source import allocate
 from memfit.streaming.loader.loader import Loader, Settings
-from memfit.streaming.open_data import Layout, lay_out, open_data
+from memfit.streaming.open_data import open_data
 from memfit.streaming.views import oversample
 from memfit.streaming.views.class_weights import weigh_classes
 from memfit.streaming.views.oversample import draw_rows
