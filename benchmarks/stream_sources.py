@@ -55,7 +55,7 @@ class Rows:
 
 def make_query(folder: Path) -> Any:
     """Returns a query for all rows."""
-    from memfit.streaming.sources.query import sql
+    from memfit.streaming.sources.sql import sql
 
     return sql("SELECT * FROM samples ORDER BY y", lambda: sqlite3.connect(folder / "data.db"))
 
@@ -100,10 +100,11 @@ KINDS = {
 
 def open_kind(name: str, folder: Path) -> Any:
     """Returns a source and its layout."""
+    from memfit.streaming.data.reading import ReadOptions
     from memfit.streaming.open_data import open_data
 
     kind = KINDS[name]
-    return open_data(kind.find(folder), **kind.asked)
+    return open_data(kind.find(folder), ReadOptions(**kind.asked))
 
 
 def say_idle(text: str = "") -> None:

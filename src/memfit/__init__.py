@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memfit.sessions.session import session as session
     from memfit.streaming.ingest.ingest import ingest as ingest
     from memfit.streaming.sources.iterables import batches as batches
-    from memfit.streaming.sources.query import sql as sql
+    from memfit.streaming.sources.sql import sql as sql
     from memfit.streaming.stream import stream as stream
 
 __version__ = "0.1.0"
@@ -86,7 +86,7 @@ _LATER = {
     "reduce_precision": ("memfit.fitting.levers.precision", "reduce_precision"),
     "session": ("memfit.sessions.session", "session"),
     "split": ("memfit.fitting.levers.micro_batches", "split"),
-    "sql": ("memfit.streaming.sources.query", "sql"),
+    "sql": ("memfit.streaming.sources.sql", "sql"),
     "stream": ("memfit.streaming.stream", "stream"),
 }
 

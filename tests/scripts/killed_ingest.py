@@ -14,7 +14,7 @@ import numpy as np
 
 from memfit.streaming.ingest import passes
 from memfit.streaming.ingest.ingest import ingest
-from memfit.streaming.store.column_file import ColumnFile
+from memfit.streaming.store.npy_files import ColumnFile
 
 whole_write = ColumnFile.write
 

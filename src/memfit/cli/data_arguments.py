@@ -1,7 +1,10 @@
 """Data as a user names it on the command line."""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memfit.streaming.data.reading import ReadOptions
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,18 +50,20 @@ def read_source(args: argparse.Namespace) -> Any:
     return (sources, *given) if given else sources
 
 
-def read_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns how the source is to be read, as arguments of `memfit.stream`.
+def read_options(args: argparse.Namespace) -> "ReadOptions":
+    """Returns how the source is to be read.
 
     Raises:
         UsageError: The size of pictures cannot be read.
     """
-    return {
-        "label": args.label,
-        "columns": None if args.columns is None else args.columns.split(","),
-        "features": args.features,
-        "image_size": None if args.image_size is None else _read_size(args.image_size),
-    }
+    from memfit.streaming.data.reading import ReadOptions
+
+    return ReadOptions(
+        columns=None if args.columns is None else args.columns.split(","),
+        label=args.label,
+        features=args.features,
+        image_size=None if args.image_size is None else _read_size(args.image_size),
+    )
 
 
 def _read_size(text: str) -> tuple[int, int]:

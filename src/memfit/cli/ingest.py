@@ -26,19 +26,19 @@ def run(args: argparse.Namespace) -> int:
     """Writes the folder and says what is in it."""
     from memfit.cli.data_arguments import read_options, read_source
     from memfit.streaming.data.source import row_bytes
-    from memfit.streaming.ingest.ingest import ingest
+    from memfit.streaming.ingest.ingest import write_shuffled
     from memfit.streaming.open_data import open_data
     from memfit.streaming.store.atomic_folder import find_unfinished
     from memfit.units import format_duration, format_size
 
     began_s = time.monotonic()
     try:
-        folder = ingest(
+        folder = write_shuffled(
             read_source(args),
-            args.folder,
+            Path(args.folder),
+            read_options(args),
             budget=args.budget,
             seed=args.seed,
-            **read_options(args),
         )
     except KeyboardInterrupt:
         sys.stderr.write(

@@ -16,6 +16,7 @@ from memfit.backends import load
 from memfit.backends.feeds import Fed, Spec
 from memfit.errors import UsageError
 from memfit.streaming.data.layout import unwrap
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.data.source import Column
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.loader.map_batches import learn_mapping
@@ -113,7 +114,9 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     )
     if tokens is not None and oversample is not None:
         _refuse_oversample()
-    opened, layout = open_data(source, label, columns, features, image_size, filesystem)
+    opened, layout = open_data(
+        source, ReadOptions(columns, label, features, image_size, filesystem)
+    )
     opened = spill(opened, settings.budget_bytes)
     lengths = None
     if tokens is not None:

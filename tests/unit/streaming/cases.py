@@ -26,12 +26,13 @@ from pyarrow import feather, fs
 from streaming.tf_examples import frame, make_example
 
 from memfit.streaming.data.layout import Layout
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.data.source import Column
 from memfit.streaming.ingest.ingest import ingest
 from memfit.streaming.open_data import open_data
 from memfit.streaming.sources import open_source
 from memfit.streaming.sources.iterables import batches
-from memfit.streaming.sources.query import sql
+from memfit.streaming.sources.sql import sql
 
 NUM_ROWS = 1003
 WIDTH = 64
@@ -179,7 +180,7 @@ class Elsewhere:
     folder: Any
 
     def open(self):
-        return open_data(self.path, filesystem=self.filesystem)
+        return open_data(self.path, ReadOptions(filesystem=self.filesystem))
 
     @property
     def filesystem(self):
@@ -197,7 +198,7 @@ class Drawn:
     folder: Any
 
     def open(self):
-        return Read(open_source(self.folder, None, PICTURE)), Layout(("x", "y"))
+        return Read(open_source(self.folder, ReadOptions(image_size=PICTURE))), Layout(("x", "y"))
 
 
 class Read(Packed):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from memfit.errors import BudgetError, DataChangedError, DataError, DataNotFoundError, UsageError
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.open_data import open_data
 
@@ -157,7 +158,7 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path):
     np.savez(tmp_path / "d.npz", age=np.zeros(4), price=np.zeros(4))
 
     with pytest.raises(DataError, match=r"no column 'prize'. Found: age, price"):
-        open_data(tmp_path / "d.npz", label="prize")
+        open_data(tmp_path / "d.npz", ReadOptions(label="prize"))
 
 
 def test_a_budget_that_is_too_small_names_the_least_that_would_do():

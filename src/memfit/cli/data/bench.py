@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     settings = Settings(args.batch_size, parse_size(args.budget), seed=0)
     value, options = read_source(args), read_options(args)
     with Console(stderr=True).status("Streaming"):
-        timing = time_stream(lambda: open_data(value, **options), settings, args.seconds)
+        timing = time_stream(lambda: open_data(value, options), settings, args.seconds)
     if args.json:
         sys.stdout.write(render_data_json(timing))
     else:

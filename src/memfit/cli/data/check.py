@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memfit.streaming.data.reading import ReadOptions
     from memfit.streaming.inspect.verify import Checked
 
 HELP = "Read all of some data, and say whether it is whole."
@@ -29,15 +30,15 @@ def run(args: argparse.Namespace) -> int:
     return 1 if checked.problems else 0
 
 
-def _check(value: Any, options: dict[str, Any]) -> "Checked":
+def _check(value: Any, options: "ReadOptions") -> "Checked":
     from memfit.errors import DataError
     from memfit.streaming.inspect.verify import Checked, check_source, check_store
     from memfit.streaming.open_data import open_data
-    from memfit.streaming.store.format import accepts
+    from memfit.streaming.store.format import accepts_folder
 
     try:
-        source, _ = open_data(value, **options)
-        if isinstance(value, str) and accepts(Path(value)):
+        source, _ = open_data(value, options)
+        if isinstance(value, str) and accepts_folder(Path(value)):
             return check_store(Path(value))
         return check_source(source)
     except DataError as error:  # it cannot even be opened

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from memfit.streaming.inspect.describe import inspect_data
     from memfit.streaming.open_data import open_data
 
-    source, layout = open_data(read_source(args), **read_options(args))
+    source, layout = open_data(read_source(args), read_options(args))
     info = inspect_data(source, layout, args.batch_size)
     if args.json:
         sys.stdout.write(render_data_json(info))

@@ -2,6 +2,8 @@
 
 import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,38 @@ from memfit.streaming.data.source import Ranges, Source, Values, row_bytes
 
 # Rows that are read together where there are no groups.
 _PIECE_BYTES = 1 << 20
+FEATURES = ("columns", "matrix")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How a user wants data to be read.
+
+    Attributes:
+        columns: The columns to read of one source; all of them if `None`.
+        label: The column that is the label, where one source has them all. It need not be among
+            `columns`.
+        features: `"matrix"` to put all columns but the label side by side.
+        image_size: Height and width that pictures are resized to.
+        filesystem: A `pyarrow.fs.FileSystem` that paths are in; this machine's if `None`.
+
+    Raises:
+        UsageError: One of them cannot be what it is.
+    """
+
+    columns: Sequence[str] | None = None
+    label: str | None = None
+    features: str = "columns"
+    image_size: tuple[int, int] | None = None
+    filesystem: Any = None
+
+    def __post_init__(self) -> None:
+        if self.features not in FEATURES:
+            raise UsageError(
+                f'features must be "columns" or "matrix". Received: {self.features!r}.'
+            )
+        if self.columns is not None:
+            _check_columns(self.columns)
 
 
 def pick(columns: Sequence[str] | None, names: Sequence[str], where: str) -> list[str]:
@@ -25,7 +59,7 @@ def pick(columns: Sequence[str] | None, names: Sequence[str], where: str) -> lis
     return list(names if columns is None else columns)
 
 
-def check_columns(columns: object) -> None:
+def _check_columns(columns: object) -> None:
     """Raises if `columns` is not a list of different names."""
     if (
         isinstance(columns, str)

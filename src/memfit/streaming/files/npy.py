@@ -1,8 +1,13 @@
-"""NumPy's own files: `.npy`, read at any row without mapping or loading them."""
+"""NumPy's own files: `.npy`, read at any row without mapping or loading them.
+
+Arrays that NumPy maps, as `np.load(..., mmap_mode="r")` gives them, are read from their file, too:
+what is read through a mapping counts as memory of the process for as long as the system likes.
+"""
 
 import hashlib
 import io
 import math
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,3 +167,24 @@ def _check_kind(
             f"{name} is stored column by column (Fortran order), so that a row is scattered over "
             "the file. Save numpy.ascontiguousarray(array) instead."
         )
+
+
+def accepts_object(value: Any) -> bool:
+    """Whether this is a part of a file without gaps, which nobody can write to by this array."""
+    return (
+        type(value) is np.memmap
+        and value.mode == "r"
+        and value.filename is not None
+        and value.ndim > 0
+        and value.flags.c_contiguous
+        and Path(value.filename).is_file()
+    )
+
+
+def open_object(value: Any) -> Npy:
+    """Returns the rows of the file behind an array."""
+    mapping = value._mmap  # a slice knows only where the whole begins
+    first = np.frombuffer(mapping, np.uint8).ctypes.data
+    begin = value.offset - value.offset % mmap.ALLOCATIONGRANULARITY
+    offset = begin + value.ctypes.data - first
+    return Npy({NAME: (DataFile(Path(value.filename)), Stored(value.dtype, value.shape, offset))})

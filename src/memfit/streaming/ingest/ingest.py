@@ -7,6 +7,7 @@ from typing import Any
 
 from memfit.errors import UsageError
 from memfit.messages import showing
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.data.source import row_bytes
 from memfit.streaming.ingest.partition import plan_scattering, region_bytes
 from memfit.streaming.ingest.passes import JOURNAL, scatter
@@ -62,13 +63,20 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
     data = memfit.stream("cache/", batch_size=256, shuffle=True)
     ```
     """
+    options = ReadOptions(columns, label, features, image_size, filesystem)
+    return write_shuffled(source, Path(folder), options, budget=budget, seed=seed)
+
+
+def write_shuffled(
+    source: Any, folder: Path, options: ReadOptions, *, budget: str, seed: int
+) -> Path:
+    """Writes data into a folder; `ingest` with one value for how the source is read."""
     check_number("seed", seed, 0)
-    folder = Path(folder)
     if folder.exists():
         raise UsageError(
             f"{folder} is there already. Give another folder, or remove it to ingest anew."
         )
-    opened, _ = open_data(source, label, columns, features, image_size, filesystem)
+    opened, _ = open_data(source, options)
     budget_bytes = parse_size(budget)
     scattering = plan_scattering(opened, budget_bytes, seed)
     needed_bytes = opened.num_rows * row_bytes(opened.schema)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memfit.streaming.data.source import Array
-from memfit.streaming.store.column_file import ColumnFile
 from memfit.streaming.store.format import Checksum
+from memfit.streaming.store.npy_files import ColumnFile
 
 Counts = npt.NDArray[np.int64]
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
 from memfit.streaming.loader.loader import check_number
-from memfit.streaming.order.knowing import know
-from memfit.streaming.order.shuffle_plan import least_budget_bytes, plan_mixing
+from memfit.streaming.order.shuffle_plan import know, least_budget_bytes, plan_mixing
 
 BUDGETS_BYTES = (16_000_000, 64_000_000, 256_000_000, 1_000_000_000, 4_000_000_000)
 

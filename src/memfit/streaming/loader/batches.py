@@ -1,19 +1,58 @@
 """Batches of an epoch, from any of them on: the rows of windows, cut as an order says."""
 
 import contextlib
+import sys
 from collections.abc import Generator
 
 import numpy as np
 import numpy.typing as npt
 
 from memfit.streaming.data.ragged import Ragged, concatenate
-from memfit.streaming.data.source import Array, ChangesByEpoch, Schema, Source, allocate
-from memfit.streaming.loader.buffers import BufferPool
+from memfit.streaming.data.source import (
+    Array,
+    ChangesByEpoch,
+    Column,
+    Schema,
+    Source,
+    align,
+    allocate,
+    reserve,
+)
 from memfit.streaming.loader.windows import LoadedWindow, load_window, read_windows
 from memfit.streaming.order.buckets import Bucketed, BucketedEpoch
 from memfit.streaming.order.epoch import Epoch, Order
 
 Columns = dict[str, Array]
+
+
+class BufferPool:
+    """Arrays for batches, in memory that is free again where there is some.
+
+    Args:
+        most_kept: How many arrays of a column are remembered.
+    """
+
+    def __init__(self, most_kept: int) -> None:
+        self._most_kept = most_kept
+        self._known: dict[tuple[str, int], list[Array]] = {}
+        alone = [np.empty(1)]
+        self._count_alone = sys.getrefcount(alone[0])
+
+    def allocate(self, schema: Schema, num_rows: int) -> dict[str, Array]:
+        """Returns arrays for so many rows of every column that is not ragged."""
+        return {one.name: self._take(one, num_rows) for one in schema if not one.is_ragged}
+
+    def _take(self, column: Column, num_rows: int) -> Array:
+        shape = (num_rows, *column.shape)
+        known = self._known.setdefault((column.name, num_rows), [])
+        for at in range(len(known)):
+            # Every array on this memory, however it was made, holds the one that owns it.
+            if sys.getrefcount(known[at]) == self._count_alone:
+                return align(known[at], shape, column.dtype)
+        owner = reserve(shape, column.dtype)
+        if len(known) < self._most_kept:
+            known.append(owner)
+        return align(owner, shape, column.dtype)
 
 
 class Batches:

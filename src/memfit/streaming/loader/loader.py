@@ -13,13 +13,19 @@ from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
 from memfit.streaming.loader.batches import Batches
 from memfit.streaming.loader.map_batches import Mapped, count_rows, map_in_order
-from memfit.streaming.loader.position import Position, Progress
-from memfit.streaming.loader.state import State, read_state
+from memfit.streaming.loader.position import Position, Progress, State, read_state
 from memfit.streaming.order.buckets import Bucketed
 from memfit.streaming.order.epoch import Order, Rows, equal_edges
-from memfit.streaming.order.knowing import know, know_lengths, share_of_rows
 from memfit.streaming.order.lengths import Lengths
-from memfit.streaming.order.shuffle_plan import Data, Mixing, keep_mixing, plan_mixing
+from memfit.streaming.order.shuffle_plan import (
+    Data,
+    Mixing,
+    keep_mixing,
+    know,
+    know_lengths,
+    plan_mixing,
+    share_of_rows,
+)
 from memfit.streaming.views.concatenate import describe
 from memfit.streaming.views.sequence_lengths import KnowsLengths
 from memfit.streaming.views.subset import split_rows

@@ -51,7 +51,7 @@ class Arrays:
             at += stop - start
 
 
-def accepts(value: Any) -> bool:
+def accepts_object(value: Any) -> bool:
     """Whether this is an array or what NumPy takes for one, as pandas columns are."""
     return isinstance(value, np.ndarray) or (
         hasattr(value, "__array__") and hasattr(value, "shape")

@@ -12,7 +12,7 @@ from memfit.streaming.files.local import DataFile
 from memfit.streaming.files.optional_packages import load
 from memfit.streaming.files.remote import RemoteFile, RemotePath
 from memfit.streaming.sources import arrow_tables
-from memfit.streaming.sources.arrow_file import ArrowFile
+from memfit.streaming.sources.arrow_tables import ArrowFile
 from memfit.streaming.sources.row_groups import Grouped, edges_of
 
 # A record batch as it is stored, and decompressed.

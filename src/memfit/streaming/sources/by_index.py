@@ -128,7 +128,7 @@ class Indexed:
         return arrays
 
 
-def accepts(value: Any) -> bool:
+def accepts_object(value: Any) -> bool:
     """Whether rows can be taken out of this by their number."""
     kind = type(value)
     # torch's IterableDataset inherits a `__getitem__` that only raises.

@@ -1,6 +1,7 @@
 """HDF5 files: a column a dataset; plain ones are read as they lie in the file, others by chunks."""
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -167,3 +168,27 @@ def _check_kind(path: Path, name: str, dtype: np.dtype[Any]) -> None:
             f"Dataset {name!r} of {path} holds {what}, which cannot be streamed. Write numbers, or "
             "text of fixed length (dtype 'S10'), or leave it out with columns=[...]."
         )
+
+
+def accepts_object(value: Any) -> bool:
+    """Whether this is a dataset with a name, of a file on disk."""
+    h5py = sys.modules.get("h5py")
+    if h5py is None or not isinstance(value, h5py.Dataset):
+        return False
+    return not value or (value.name is not None and Path(value.file.filename).is_file())
+
+
+def open_object(value: Any) -> Source:
+    """Returns the rows of a dataset; they can be read also when its file is closed.
+
+    Raises:
+        DataError: Its file is closed already, or it holds what cannot be streamed.
+    """
+    if not value:
+        raise DataError(
+            "The file of this HDF5 dataset is closed. Make the stream while it is open, or give "
+            'the path: memfit.stream("data.h5", columns=["x"], ...).'
+        )
+    if value.file.mode != "r":
+        value.file.flush()
+    return open_datasets(Path(value.file.filename), lambda _: {value.name.strip("/"): value})

@@ -92,7 +92,7 @@ class Table:
             yield column.name, arrow_tables.to_values(_plain(array), column, where)
 
 
-def accepts(value: Any) -> bool:
+def accepts_object(value: Any) -> bool:
     """Whether this is a dataset with random access."""
     kind = type(value)
     return (

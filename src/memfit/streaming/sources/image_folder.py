@@ -83,7 +83,7 @@ class Folder:
             yield {"x": np.stack(found), "y": np.array(labels, _LABEL)}
 
 
-def accepts(folder: Path) -> bool:
+def accepts_folder(folder: Path) -> bool:
     """Whether a subfolder holds a picture."""
     return any(next(_find(one), None) is not None for one in _subfolders(folder))
 

@@ -15,7 +15,7 @@ from memfit.streaming.data.source import Column, Values
 from memfit.streaming.files.optional_packages import load
 from memfit.streaming.files.remote import RemotePath
 from memfit.streaming.sources import arrow_tables
-from memfit.streaming.sources.arrow_file import ArrowFile
+from memfit.streaming.sources.arrow_tables import ArrowFile
 from memfit.streaming.sources.row_groups import Grouped, edges_of
 
 # Columns that are decoded together: enough to keep all cores at work, and little to hold.

@@ -20,7 +20,7 @@ _CHUNK_ROWS = 4096
 _NAME = "the tf.data.Dataset"
 
 
-def accepts(value: Any) -> bool:
+def accepts_object(value: Any) -> bool:
     """Whether this is a dataset of TensorFlow."""
     return (
         type(value).__module__.split(".")[0] == "tensorflow"

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ class ZarrFolder(ZarrArrays):
             )
 
 
-def accepts(folder: Path) -> bool:
+def accepts_folder(folder: Path) -> bool:
     """Whether this is an array or a group of Zarr's."""
     return any((folder / one).is_file() for one in _MARKS)
 
@@ -164,3 +165,24 @@ def _stamp(folder: Path) -> bytes:
     for path, found in _list_files(folder):
         digest.update(f"{path} {found.st_size} {found.st_mtime_ns};".encode())
     return digest.digest()
+
+
+def accepts_object(value: Any) -> bool:
+    """Whether this is an array of Zarr's with rows."""
+    zarr = sys.modules.get("zarr")
+    return zarr is not None and isinstance(value, zarr.Array) and bool(value.shape)
+
+
+def open_object(value: Any) -> ZarrArrays:
+    """Returns the rows of an array.
+
+    Raises:
+        DataError: It has no rows, or holds what cannot be streamed.
+    """
+    root = getattr(value.store, "root", None)
+    where = str(value.store_path)
+    check_rows(where, {NAME: value.shape})
+    check_kind(where, NAME, value.dtype)
+    if isinstance(root, Path) and (root / value.path).is_dir():
+        return ZarrFolder(root / value.path, {NAME: value})
+    return ZarrArrays(where, {NAME: value})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from memfit.errors import DataError, UsageError
-from memfit.streaming.store.locking import HAS_LOCKS, lock, locked, unlock
+from memfit.streaming.store.leases import HAS_LOCKS, lock, locked, unlock
 from memfit.units import format_size
 
 # Headers, and what file systems keep for themselves.

@@ -161,7 +161,7 @@ class Store:
         yield from itertools.chain(*self._ragged.values())
 
 
-def accepts(folder: Path) -> bool:
+def accepts_folder(folder: Path) -> bool:
     """Whether `memfit.ingest` wrote this folder."""
     return (folder / MANIFEST).is_file()
 

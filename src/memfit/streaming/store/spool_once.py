@@ -18,7 +18,7 @@ from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.source import Source, Values
 from memfit.streaming.store.atomic_folder import find_abandoned
 from memfit.streaming.store.cache_folder import ONCE, find_cache
-from memfit.streaming.store.locking import lock
+from memfit.streaming.store.leases import lock
 from memfit.streaming.store.spool import find_folder, spool
 from memfit.units import format_size
 

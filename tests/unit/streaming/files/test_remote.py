@@ -12,6 +12,7 @@ import pytest
 from pyarrow import feather, fs
 
 from memfit.errors import DataChangedError, DataError, DataNotFoundError, UsageError
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.ingest.ingest import ingest
 from memfit.streaming.open_data import open_data
 from memfit.streaming.sources import open_source
@@ -59,7 +60,7 @@ def test_globs_and_folders_are_all_files_in_order(path, place, tmp_path):
     (tmp_path / "notes").write_text("no data")
     put(tmp_path / "notes", "rides/_SUCCESS")
 
-    assert numbers(open_source(path, filesystem=filesystem)) == list(range(30))
+    assert numbers(open_source(path, ReadOptions(filesystem=filesystem))) == list(range(30))
 
 
 def test_a_list_of_files_keeps_its_order(place, tmp_path):
@@ -67,7 +68,10 @@ def test_a_list_of_files_keeps_its_order(place, tmp_path):
     write_parts(tmp_path, put)
     paths = ["rides/2.parquet", "rides/0.parquet"]
 
-    assert numbers(open_source(paths, filesystem=filesystem)) == [*range(20, 30), *range(10)]
+    assert numbers(open_source(paths, ReadOptions(filesystem=filesystem))) == [
+        *range(20, 30),
+        *range(10),
+    ]
 
 
 def test_a_glob_does_not_look_into_folders_that_it_does_not_name(place, tmp_path):
@@ -75,7 +79,7 @@ def test_a_glob_does_not_look_into_folders_that_it_does_not_name(place, tmp_path
     write_parts(tmp_path, put, number=1)
 
     with pytest.raises(DataNotFoundError, match=r"No file matches \*\.parquet"):
-        open_source("*.parquet", filesystem=filesystem)
+        open_source("*.parquet", ReadOptions(filesystem=filesystem))
 
 
 def test_feather_and_csv_are_read_where_they_are(place, tmp_path):
@@ -86,15 +90,17 @@ def test_feather_and_csv_are_read_where_they_are(place, tmp_path):
     put(tmp_path / "a", "a.feather")
     put(tmp_path / "b", "b.csv.gz")
 
-    assert numbers(open_source("a.feather", filesystem=filesystem)) == list(range(30))
-    assert numbers(open_source("b.csv.gz", filesystem=filesystem)) == list(range(30))
+    assert numbers(open_source("a.feather", ReadOptions(filesystem=filesystem))) == list(range(30))
+    assert numbers(open_source("b.csv.gz", ReadOptions(filesystem=filesystem))) == list(range(30))
 
 
 def test_features_and_labels_may_both_be_elsewhere(place, tmp_path):
     filesystem, put = place
     write_parts(tmp_path, put, number=2)
 
-    source, layout = open_data(("rides/0.parquet", "rides/1.parquet"), filesystem=filesystem)
+    source, layout = open_data(
+        ("rides/0.parquet", "rides/1.parquet"), ReadOptions(filesystem=filesystem)
+    )
 
     x, y = layout.arrange(source.read(0, 10))
     assert (y - x).tolist() == [10] * 10
@@ -108,20 +114,22 @@ def test_a_missing_file_is_told_with_those_that_are_there(place, tmp_path):
         DataNotFoundError,
         match=r"no file rides/9\.parquet.*rides holds 0\.parquet, 1\.parquet, 2\.parquet\.",
     ):
-        open_source("rides/9.parquet", filesystem=filesystem)
+        open_source("rides/9.parquet", ReadOptions(filesystem=filesystem))
 
 
 def test_a_change_is_noticed(place, tmp_path):
     filesystem, put = place
     write_parts(tmp_path, put, number=1)
-    source = open_source("rides/0.parquet", filesystem=filesystem)
+    source = open_source("rides/0.parquet", ReadOptions(filesystem=filesystem))
     before = source.fingerprint()
     pq.write_table(pa.table({"n": np.arange(99)}), tmp_path / "part.parquet")
     put(tmp_path / "part.parquet", "rides/0.parquet")
 
     with pytest.raises(DataChangedError, match=r"rides/0\.parquet has changed"):
         source.check()
-    assert open_source("rides/0.parquet", filesystem=filesystem).fingerprint() != before
+    assert (
+        open_source("rides/0.parquet", ReadOptions(filesystem=filesystem)).fingerprint() != before
+    )
 
 
 def test_a_file_that_is_damaged_is_named(place, tmp_path):
@@ -130,7 +138,7 @@ def test_a_file_that_is_damaged_is_named(place, tmp_path):
     put(tmp_path / "a", "a.parquet")
 
     with pytest.raises(DataError, match=r"a\.parquet is not a Parquet file that can be read"):
-        open_source("a.parquet", filesystem=filesystem)
+        open_source("a.parquet", ReadOptions(filesystem=filesystem))
 
 
 def test_other_kinds_are_refused_with_what_to_do(place, tmp_path):
@@ -139,7 +147,7 @@ def test_other_kinds_are_refused_with_what_to_do(place, tmp_path):
     put(tmp_path / "x.npy", "x.npy")
 
     with pytest.raises(UsageError, match=r"Cannot stream x\.npy where it is.*Copy it"):
-        open_source("x.npy", filesystem=filesystem)
+        open_source("x.npy", ReadOptions(filesystem=filesystem))
 
 
 def test_what_is_elsewhere_is_ingested_as_what_is_here(place, tmp_path):
@@ -171,4 +179,4 @@ def test_a_uri_that_nobody_knows_is_refused_without_its_secrets():
 
 def test_what_is_no_file_system_is_refused():
     with pytest.raises(UsageError, match=r"Received: a MemoryFileSystem.*FSSpecHandler"):
-        open_source("a.parquet", filesystem=fsspec.filesystem("memory"))
+        open_source("a.parquet", ReadOptions(filesystem=fsspec.filesystem("memory")))

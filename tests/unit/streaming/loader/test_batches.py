@@ -3,7 +3,7 @@
 import numpy as np
 
 from memfit.streaming.data.source import Column
-from memfit.streaming.loader.buffers import BufferPool
+from memfit.streaming.loader.batches import BufferPool
 
 SCHEMA = (Column("x", np.dtype("float32"), (3,)),)
 

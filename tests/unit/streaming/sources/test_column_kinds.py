@@ -13,6 +13,7 @@ import zarr
 from pyarrow import feather
 
 from memfit.errors import DataError, MissingPackageError, UsageError
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.files import optional_packages
 from memfit.streaming.ingest.ingest import ingest
 from memfit.streaming.loader.loader import Loader, Settings
@@ -120,17 +121,17 @@ def test_nulls_are_nan_among_floats_and_refused_among_others(tmp_path, kind):
         kind,
     )
 
-    values = open_data(path, columns=["price"])[0].read(0, 6)["price"]
+    values = open_data(path, ReadOptions(columns=["price"]))[0].read(0, 6)["price"]
 
     assert np.isnan(values).tolist() == [False, True, False, False, False, True]
     part = "row group 1" if kind == "parquet" else "record batch 1"
     with pytest.raises(DataError, match=rf"'count' of .*data\.\w+, {part}, has 2 nulls.*int64"):
-        open_data(path, columns=["count"])[0].read(0, 6)
+        open_data(path, ReadOptions(columns=["count"]))[0].read(0, 6)
     with pytest.raises(DataError, match=r"'lists' of .* 0, has 1 null, "):
-        open_data(path, columns=["lists"])[0].read(0, 6)
+        open_data(path, ReadOptions(columns=["lists"]))[0].read(0, 6)
     if kind == "parquet":  # known before training
         with pytest.raises(DataError, match="has 2 nulls"):
-            open_data(path, columns=["count"])
+            open_data(path, ReadOptions(columns=["count"]))
 
 
 @both
@@ -144,8 +145,8 @@ def test_text_and_records_are_refused_and_can_be_left_out(tmp_path, kind):
     with pytest.raises(DataError, match=r"'name' of .*holds text.*category.*columns=\[\.\.\.\]"):
         open_data(path)
     with pytest.raises(DataError, match=r"'place' of .*holds struct<x: int64>"):
-        open_data(path, columns=["place"])
-    assert open_data(path, columns=["age"])[0].read(0, 2)["age"].tolist() == [30, 40]
+        open_data(path, ReadOptions(columns=["place"]))
+    assert open_data(path, ReadOptions(columns=["age"]))[0].read(0, 2)["age"].tolist() == [30, 40]
 
 
 def test_a_table_becomes_a_matrix_in_the_order_of_its_columns(tmp_path):
@@ -154,7 +155,7 @@ def test_a_table_becomes_a_matrix_in_the_order_of_its_columns(tmp_path):
         {"a": np.arange(9), "b": np.arange(9.0) / 2, "y": np.arange(9) % 2, "id": ["?"] * 9},
     )
 
-    source, layout = open_data(path, "y", ["b", "a"], "matrix")
+    source, layout = open_data(path, ReadOptions(label="y", columns=["b", "a"], features="matrix"))
     x, y = next(Loader(source, layout, Settings(9, 4 * MB)).run())
 
     assert (x.dtype, x.shape) == (np.dtype("float32"), (9, 2))
@@ -168,7 +169,7 @@ def test_a_table_is_ingested_as_a_matrix_and_keeps_its_categories(tmp_path):
     path = write(tmp_path, {"a": np.arange(4), "b": np.arange(4.0) * 2, "word": words})
 
     folder = ingest(path, tmp_path / "cache", label="word", features="matrix")
-    source, layout = open_data(folder, "word")
+    source, layout = open_data(folder, ReadOptions(label="word"))
     x, y = layout.arrange(source.read(0, 4))
 
     assert source.schema[1].categories == ("a", "b", "c")
@@ -180,15 +181,15 @@ def test_a_matrix_of_lists_is_refused(tmp_path):
     path = write(tmp_path, {"a": [1.0], "l": pa.array([[1.0]])})
 
     with pytest.raises(DataError, match=r"a number in every row. Column 'l' holds sequences"):
-        open_data(path, features="matrix")
+        open_data(path, ReadOptions(features="matrix"))
     with pytest.raises(UsageError, match=r'must be "columns" or "matrix". Received: \'row\''):
-        open_data(path, features="row")
+        open_data(path, ReadOptions(features="row"))
 
 
 def test_columns_of_any_source_can_be_left_out(tmp_path):
     (tmp_path / "d.csv").write_text("a,b,c\n" + "".join(f"{at},0,{at % 2}\n" for at in range(9)))
 
-    source, layout = open_data(tmp_path / "d.csv", label="c", columns=["a"])
+    source, layout = open_data(tmp_path / "d.csv", ReadOptions(label="c", columns=["a"]))
     x, y = next(Loader(source, layout, Settings(4, 8 * MB, seed=1)).run())
 
     assert [one.name for one in source.schema] == ["a", "c"]
@@ -199,8 +200,10 @@ def test_arrays_of_an_archive_that_are_left_out_may_be_of_any_length(tmp_path):
     train, test = np.arange(9), np.arange(5)
     np.savez(tmp_path / "d.npz", x_train=train, y_train=train % 2, x_test=test, y_test=test % 2)
 
-    source, layout = open_data(tmp_path / "d.npz", label="y_train", columns=["x_train"])
-    held_out, _ = open_data(tmp_path / "d.npz", label="y_test", columns=["x_test"])
+    source, layout = open_data(
+        tmp_path / "d.npz", ReadOptions(label="y_train", columns=["x_train"])
+    )
+    held_out, _ = open_data(tmp_path / "d.npz", ReadOptions(label="y_test", columns=["x_test"]))
     x, y = next(Loader(source, layout, Settings(9, 8 * MB)).run())
 
     assert (x.tolist(), y.tolist()) == (train.tolist(), (train % 2).tolist())
@@ -213,12 +216,12 @@ def test_arrays_of_an_archive_that_are_left_out_may_be_of_any_length(tmp_path):
 @pytest.mark.parametrize("columns", ["a", [], ["a", "a"], [1]])
 def test_columns_that_are_no_list_of_names_are_refused(columns):
     with pytest.raises(UsageError, match="columns must be a list of different names"):
-        open_data(np.zeros(3), columns=columns)
+        open_data(np.zeros(3), ReadOptions(columns=columns))
 
 
 def test_columns_of_several_sources_are_refused():
     with pytest.raises(UsageError, match=r"columns is about .* one source.*Leave columns out"):
-        open_data((np.zeros(3), np.zeros(3)), columns=["a"])
+        open_data((np.zeros(3), np.zeros(3)), ReadOptions(columns=["a"]))
 
 
 def write_any(folder, kind):
@@ -249,7 +252,7 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path, kind)
     path = write_any(tmp_path, kind)
 
     with pytest.raises(DataError, match=r"no column 'c' in .*data\.\w+. Found: a, b"):
-        open_data(path, columns=["a", "c"])
+        open_data(path, ReadOptions(columns=["a", "c"]))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "h5"])
@@ -330,7 +333,7 @@ def test_datasets_that_differ_in_rows_are_refused_unless_some_are_named(tmp_path
     with pytest.raises(DataError, match=r"differ in rows: test/x has 3, train/x has 4.*columns="):
         open_data(tmp_path / "d.h5")
 
-    source, layout = open_data(tmp_path / "d.h5", label="train/y", columns=["train/x"])
+    source, layout = open_data(tmp_path / "d.h5", ReadOptions(label="train/y", columns=["train/x"]))
     x, y = layout.arrange(source.read(1, 3))
     assert x.tolist() == [[2, 3], [4, 5]]
     assert y.tolist() == [1, 2]
@@ -343,7 +346,7 @@ def test_text_in_hdf5_is_refused_unless_its_length_is_fixed(tmp_path):
 
     with pytest.raises(DataError, match=r"'varying' of .* text or lists of varying length"):
         open_data(tmp_path / "d.h5")
-    source, _ = open_data(tmp_path / "d.h5", columns=["fixed"])
+    source, _ = open_data(tmp_path / "d.h5", ReadOptions(columns=["fixed"]))
     assert source.read(0, 2)["fixed"].tolist() == [b"ab", b"cd"]
 
 
@@ -393,14 +396,16 @@ def test_the_peak_of_parquet_stays_within_the_budget(tmp_path):
     write(tmp_path, table, name="table", group_rows=4000)
     code = """
 import sys, pyarrow.parquet, numpy
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.open_data import open_data
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.measure.peak import Peak, read_tree_bytes
-few = Loader(*open_data(sys.argv[3], features=sys.argv[2]), Settings(2, 4_000_000, seed=1))
+options = ReadOptions(features=sys.argv[2])
+few = Loader(*open_data(sys.argv[3], options), Settings(2, 4_000_000, seed=1))
 list(few.run())  # the code of pyarrow itself is loaded
 idle = read_tree_bytes()
 with Peak() as peak:
-    loader = Loader(*open_data(sys.argv[1], features=sys.argv[2]), Settings(64, 56_000_000, seed=1))
+    loader = Loader(*open_data(sys.argv[1], options), Settings(64, 56_000_000, seed=1))
     for _ in range(2):
         for _ in loader.run():
             pass

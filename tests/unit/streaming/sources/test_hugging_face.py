@@ -6,11 +6,12 @@ import pytest
 
 from memfit.errors import DataError, UsageError
 from memfit.streaming.data.ragged import Ragged
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.open_data import open_data
 
 
 def read_all(value, **options):
-    source, _ = open_data(value, **options)
+    source, _ = open_data(value, ReadOptions(**options))
     return source.read(0, source.num_rows)
 
 
@@ -52,7 +53,7 @@ def test_columns_are_chosen_by_format_or_name():
     with pytest.raises(
         DataError, match=r"There is no column 'k' in the Dataset\. Found: text, n, m"
     ):
-        open_data(data, columns=["k"])
+        open_data(data, ReadOptions(columns=["k"]))
 
 
 def test_images_are_decoded_by_the_dataset():

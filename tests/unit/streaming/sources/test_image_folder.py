@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from memfit.errors import DataError, UsageError
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.open_data import open_data
 
@@ -34,7 +35,7 @@ def test_classes_are_the_names_of_the_folders(folder):
     draw(folder / "owl" / "a.webp", (9, 9, 9))
     (folder / "cat" / "notes.txt").write_text("no picture")
 
-    source, layout = open_data(folder, image_size=(4, 6))
+    source, layout = open_data(folder, ReadOptions(image_size=(4, 6)))
 
     loader = Loader(source, layout, Settings(2, 8_000_000))
     assert source.schema[1].categories == ("cat", "dog", "owl")
@@ -63,14 +64,14 @@ def test_pictures_of_one_size_need_no_other(folder):
 
 def test_a_second_stream_decodes_nothing(folder):
     path = draw(folder / "a" / "a.png", (1, 2, 3))
-    first = open_data(folder, image_size=(4, 4))[0].fingerprint()
+    first = open_data(folder, ReadOptions(image_size=(4, 4)))[0].fingerprint()
     stamp = path.stat()
     path.write_bytes(b"\0" * stamp.st_size)
     os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
 
-    assert open_data(folder, image_size=(4, 4))[0].fingerprint() == first
+    assert open_data(folder, ReadOptions(image_size=(4, 4)))[0].fingerprint() == first
     with pytest.raises(DataError, match="cannot be read"):
-        open_data(folder, image_size=(5, 5))
+        open_data(folder, ReadOptions(image_size=(5, 5)))
 
 
 def test_pictures_of_several_sizes_are_refused_with_what_to_do(folder):
@@ -93,7 +94,7 @@ def test_a_picture_that_cannot_be_read_is_named(folder, ending, keep):
     path.write_bytes(path.read_bytes()[:keep])
 
     with pytest.raises(DataError, match=rf"broken\.{ending} is a picture that cannot be read"):
-        open_data(folder, image_size=(4, 4))
+        open_data(folder, ReadOptions(image_size=(4, 4)))
 
     assert list(folder.parent.rglob("memfit.json")) == []
 
@@ -103,7 +104,7 @@ def test_a_picture_that_would_fill_the_memory_is_named(folder, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 50)
 
     with pytest.raises(DataError, match=r"a\.png is a picture that cannot be read.*exceeds limit"):
-        open_data(folder, image_size=(4, 4))
+        open_data(folder, ReadOptions(image_size=(4, 4)))
 
 
 def test_a_class_without_pictures_is_refused(folder):
@@ -119,4 +120,4 @@ def test_a_size_that_is_none_is_refused(folder, size):
     draw(folder / "a" / "a.png", (1, 2, 3))
 
     with pytest.raises(UsageError, match=r"image_size must be \(height, width\)"):
-        open_data(folder, image_size=size)
+        open_data(folder, ReadOptions(image_size=size))

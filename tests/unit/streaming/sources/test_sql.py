@@ -12,10 +12,11 @@ import pytest
 
 from memfit.errors import DataError, UsageError
 from memfit.streaming.data.ragged import Ragged
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.sources import sql as module
-from memfit.streaming.sources.query import sql
+from memfit.streaming.sources.sql import sql
 from memfit.streaming.store.cache_folder import find_cache
 
 NUM_ROWS = 30_000
@@ -164,7 +165,7 @@ def test_parameters_and_rows_by_name(sqlite):
     connection.row_factory = sqlite3.Row
 
     source, layout = open_data(
-        sql("SELECT id, half FROM samples WHERE id < ?", connection, [7]), label="half"
+        sql("SELECT id, half FROM samples WHERE id < ?", connection, [7]), ReadOptions(label="half")
     )
 
     assert source.num_rows == 7
@@ -175,7 +176,7 @@ def test_parameters_and_rows_by_name(sqlite):
 def test_a_stream_of_a_query_goes_on_in_another_run(sqlite):
     def make_loader():
         rows = sql("SELECT id, half FROM samples ORDER BY id", lambda: sqlite3.connect(sqlite))
-        return Loader(*open_data(rows, "half"), Settings(64, 3_500_000, seed=1))
+        return Loader(*open_data(rows, ReadOptions(label="half")), Settings(64, 3_500_000, seed=1))
 
     whole = [x["id"] if isinstance(x, dict) else x for x, _ in make_loader().run()]
     before = make_loader()

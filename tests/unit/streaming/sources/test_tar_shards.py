@@ -9,6 +9,7 @@ from PIL import Image
 from streaming.cases import add_member
 
 from memfit.errors import DataError
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.sources import open_source
 from memfit.streaming.store.cache_folder import find_cache
 
@@ -44,7 +45,7 @@ def test_files_with_one_name_are_a_sample(tmp_path):
         ("a/2.cls", b"8\n"), ("a/2.box.json", b"[0.25, 2]"), ("a/2.png", picture((4, 5, 6))),
     )  # fmt: skip
 
-    found = open_source(path, None, (2, 2)).read(0, 2)
+    found = open_source(path, ReadOptions(image_size=(2, 2))).read(0, 2)
 
     assert sorted(found) == ["box", "cls", "png"]
     assert found["cls"].tolist() == [7, 8]

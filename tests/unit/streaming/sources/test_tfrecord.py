@@ -13,6 +13,7 @@ from streaming.tf_examples import frame, make_example
 
 from memfit.errors import DataError
 from memfit.streaming.data.layout import lay_out
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.sources import open_source
 from memfit.streaming.sources.crc32c import crc32c
@@ -171,12 +172,12 @@ def test_features_that_are_not_asked_for_may_be_anything(tmp_path, name):
         tmp_path, [make_example(image=b"\xff\xd8", y=[at], x=[0.5]) for at in range(9)], name
     )
 
-    found = open_source(path, ["y", "x"]).read(0, 9)
+    found = open_source(path, ReadOptions(columns=["y", "x"])).read(0, 9)
 
     assert list(found) == ["y", "x"]
     assert found["y"].tolist() == list(range(9))
     with pytest.raises(DataError, match=r"no column 'z' in .*Found: image, x, y"):
-        open_source(path, ["x", "z"])
+        open_source(path, ReadOptions(columns=["x", "z"]))
 
 
 def test_records_that_are_no_examples_are_refused(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from memfit.errors import DataError
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.open_data import open_data
 from memfit.streaming.store.cache_folder import find_cache
 from memfit.streaming.store.spool import find_folder, spool
@@ -134,6 +135,6 @@ def test_pictures_that_do_not_fit_are_refused_before_they_are_decoded(disk, tmp_
         DataError,
         match=r"2 pictures of 200 x 300: 360 kB are needed, and 80\.0 kB are left .*smaller",
     ):
-        open_data(tmp_path / "photos", image_size=(200, 300))
+        open_data(tmp_path / "photos", ReadOptions(image_size=(200, 300)))
 
     assert list(find_cache().iterdir()) == []

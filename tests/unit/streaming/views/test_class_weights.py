@@ -6,6 +6,7 @@ from streaming.cases import Grouped
 
 from memfit.errors import UsageError
 from memfit.streaming.data.layout import Layout
+from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.views.class_weights import weigh_classes
@@ -54,7 +55,9 @@ def test_labels_may_be_text():
 def test_a_feature_may_be_called_weight(tmp_path):
     np.savez(tmp_path / "data.npz", weight=LABELS + 100, kind=LABELS)
 
-    for inputs, y, weight in batches_of(*open_data(tmp_path / "data.npz", label="kind")):
+    for inputs, y, weight in batches_of(
+        *open_data(tmp_path / "data.npz", ReadOptions(label="kind"))
+    ):
         assert np.array_equal(inputs, y + 100)
         assert np.array_equal(weight, EXPECTED[y])
 
