@@ -10,8 +10,8 @@ from memfit.agent import process_recorder
 from memfit.agent.recorder import Counters, Recorder
 from memfit.failsafe import harmless
 from memfit.measure.process import ProcessMemory
-from memfit.record.evidence import Sample
 from memfit.record.run_folder import create_run
+from memfit.record.samples import Sample
 
 
 class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras ships no types

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memfit.record.evidence import Mark
+from memfit.record.samples import Mark
 
 # These may be called thousands of times a minute; the others take long by nature.
 JOINED_PHASES = frozenset({"evaluate", "predict", "train_on_batch"})

@@ -26,10 +26,10 @@ from memfit.measure.environment import read_settings
 from memfit.measure.limits import find_limit
 from memfit.measure.malloc import AllocatorMemory, read_allocator
 from memfit.measure.process import read_children, read_process
-from memfit.record.evidence import FORMAT, End, Header, Progress, Sample, Trouble
-from memfit.record.pace import sample_every_s
+from memfit.record.handover import sample_every_s
+from memfit.record.jsonl import Writer
 from memfit.record.run_folder import create_file
-from memfit.record.writer import Writer
+from memfit.record.samples import FORMAT, End, Header, Progress, Sample, Trouble
 from memfit.user_code.frames import find_running, is_importing, tell_place
 
 _MOST_TROUBLES = 20

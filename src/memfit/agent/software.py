@@ -5,7 +5,7 @@ import time
 
 from memfit.backends import BACKEND_NAMES, active_backend_name
 from memfit.measure.malloc import malloc_name
-from memfit.record.evidence import Software
+from memfit.record.samples import Software
 
 _PACKAGES = ("keras", *BACKEND_NAMES, "jaxlib", "numpy")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from memfit.record.evidence import Sample
+from memfit.record.samples import Sample
 from memfit.report.live_line import format_status
 from memfit.supervise.live_status import LiveRun
 

@@ -13,9 +13,9 @@ from memfit.budget import Budget
 from memfit.cli.status_line import StatusLine
 from memfit.diagnose.diagnosis import Diagnosis, diagnose
 from memfit.errors import RunExistsError
-from memfit.record.evidence import Exit
 from memfit.record.read_run import read_run
 from memfit.record.run_folder import create_run
+from memfit.record.samples import Exit
 from memfit.supervise.supervisor import Supervisor, Watched
 
 

@@ -1,9 +1,11 @@
-"""What `memfit lint` said of a script before it ran, beside what its memory then did."""
+"""Adds to each finding what is known of the user's own lines: the fix, and what lint says."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memfit.diagnose.causes.finding import Finding
+from memfit.fixes.statement import closing, fix_statement
 from memfit.lint.hint import Rule
 from memfit.lint.rules.folklore import (
     CLEAR_EACH_EPOCH,
@@ -33,6 +35,16 @@ _GROWING = {
     "buffer-too-large": "what fills memory here is a buffer of the data pipeline",
     "data-in-memory": "what fills memory here is the data itself",
 }
+# The shape of a tensor of more than one number, as in "float32 (512, 64)".
+_SHAPE = re.compile(r"\(\d")
+
+
+def complete(
+    findings: Sequence[Finding], hints: Sequence[Hinted], called: Sequence[Called]
+) -> tuple[Finding, ...]:
+    """Returns the findings with fixed statements, lint codes and answers to folklore."""
+    fixed = [stream_instead(cite(_fix(finding), hints), hints) for finding in findings]
+    return answer_folklore(fixed, hints, called)
 
 
 def cite(finding: Finding, hints: Sequence[Hinted]) -> Finding:
@@ -160,3 +172,28 @@ def _places(entries: Sequence[Called | Hinted]) -> str:
     places = list(dict.fromkeys(f"{one.file}:{one.line}" for one in entries))
     more = ["..."] if len(places) > _MOST_PLACES else []
     return ", ".join([*places[:_MOST_PLACES], *more])
+
+
+def _fix(finding: Finding) -> Finding:
+    if finding.before is None:
+        return finding
+    evidence = finding.evidence
+    changed = str(evidence.get("changed", ""))
+    after = fix_statement(
+        finding.code,
+        finding.before,
+        item_kind=_item_kind(evidence),
+        holder=str(evidence.get("holder", evidence.get("function", ""))),
+        argument=changed.partition(":")[0] if "(Python " in changed else "",
+        compiler=str(evidence.get("compiler", "")),
+    )
+    close = closing(finding.before) if finding.code == "accumulating-figures" else None
+    fix = f"Close each one after saving it: {close}" if close else finding.fix
+    return replace(finding, after=after, fix=fix)
+
+
+def _item_kind(evidence: Mapping[str, object]) -> str:
+    """What is kept, for `fix`: of a tensor that was seen to have a shape, that it has one."""
+    kind = str(evidence.get("item_kind", evidence.get("stage", "")))
+    is_shaped = _SHAPE.search(str(evidence.get("example", ""))) is not None
+    return "many numbers" if kind in ("array", "tensor", "variable") and is_shaped else kind

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from memfit.diagnose.annotate import complete
 from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.finding import Finding
-from memfit.diagnose.fixing import complete
 from memfit.diagnose.growth.growth import Growth, judge_growth
 from memfit.diagnose.growth.phases import Phase, find_phases
 from memfit.diagnose.growth.series import Point, total_series

@@ -7,8 +7,8 @@ from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.growth.series import Point
 from memfit.diagnose.limits import peak_held_bytes
 from memfit.measure.limits import Limit
-from memfit.record.evidence import Exit
 from memfit.record.recording import Recording
+from memfit.record.samples import Exit
 from memfit.units import format_duration, format_size
 
 

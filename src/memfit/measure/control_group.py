@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+import msgspec
+
 from memfit.measure.pressure import Pressure, read_pressure
 
 # Version 1 writes "no limit" as the largest multiple of a page below 2**63.
 _NO_LIMIT_BYTES = 2**60
 
 
-@dataclass(frozen=True, slots=True)
-class ControlGroupMemory:
+class ControlGroupMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """One reading of a control group.
 
     Attributes:

@@ -1,15 +1,14 @@
 """The memory that a process may use, and who says so."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+import msgspec
 import psutil
 
 from memfit.measure.control_group import find_control_group
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(msgspec.Struct, frozen=True, omit_defaults=True):
     """A limit in bytes and its source.
 
     Attributes:

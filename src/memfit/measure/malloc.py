@@ -5,14 +5,14 @@ import functools
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 _OTHER_MALLOCS = ("jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard")
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatorMemory:
+class AllocatorMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """One reading of glibc's malloc, over all its arenas.
 
     Attributes:

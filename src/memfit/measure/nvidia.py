@@ -4,12 +4,12 @@ Written against the documented NVML API; not yet run on hardware.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class NvidiaMemory:
+
+class NvidiaMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """One NVIDIA device.
 
     Attributes:

@@ -1,13 +1,13 @@
 """How much work waits for memory (Linux pressure stall information)."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 SYSTEM_PRESSURE = Path("/proc/pressure/memory")
 
 
-@dataclass(frozen=True, slots=True)
-class Pressure:
+class Pressure(msgspec.Struct, frozen=True, omit_defaults=True):
     """Share of the last ten seconds, in percent, that was lost to waiting for memory.
 
     Attributes:

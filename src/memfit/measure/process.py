@@ -3,9 +3,9 @@
 import contextlib
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import psutil
 
 # There if the kernel was built with CONFIG_PROC_CHILDREN, as nearly all are.
@@ -20,8 +20,7 @@ _STATUS_FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessMemory:
+class ProcessMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """Memory of one process.
 
     Attributes:
@@ -48,8 +47,7 @@ class ProcessMemory:
         return self.anonymous_bytes + (self.shared_bytes or 0) + (self.swap_bytes or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class ChildMemory:
+class ChildMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """Memory of one process that the training started, with its name."""
 
     pid: int
@@ -57,8 +55,7 @@ class ChildMemory:
     memory: ProcessMemory
 
 
-@dataclass(frozen=True, slots=True)
-class ProportionalMemory:
+class ProportionalMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """Memory of a process with shared pages counted fairly.
 
     Attributes:

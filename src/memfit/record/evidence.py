@@ -1,174 +1,15 @@
-"""The entries of a recording: what one line of a file can say.
+"""The lines of a recording about growth: what the agent found out inside the training."""
 
-Times named `t_s` are of the monotonic clock, which all processes of a machine share.
-"""
+import msgspec
 
-from dataclasses import dataclass, field
-
-from memfit.backends.observe import DeviceMemory
-from memfit.budget import Budget
-from memfit.measure.control_group import ControlGroupMemory
-from memfit.measure.limits import Limit
-from memfit.measure.malloc import AllocatorMemory
-from memfit.measure.nvidia import NvidiaMemory
-from memfit.measure.pressure import Pressure
-from memfit.measure.process import ChildMemory, ProcessMemory, ProportionalMemory
-
-FORMAT = 1
+from memfit.record.samples import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """First line of every file.
-
-    Attributes:
-        format: Version of the format; a reader accepts every version up to its own.
-        role: `"supervisor"` (looks from outside) or `"agent"` (inside the training).
-        pid: The process that writes this file.
-        t_s: The monotonic clock when the file was begun.
-        wall_time_s: Seconds since 1970 at the same moment.
-        memfit: Version of memfit.
-        python: Version of Python.
-        platform: Operating system and machine.
-        command: What was run, as the user typed it.
-        limit: The limit that the training would meet first.
-        settings: Environment variables that bear on memory.
-        budget: What every `fit` may take; `None` if the user gave no budget.
-    """
-
-    format: int
-    role: str
-    pid: int
-    t_s: float
-    wall_time_s: float
-    memfit: str = ""
-    python: str = ""
-    platform: str = ""
-    command: tuple[str, ...] = ()
-    limit: Limit | None = None
-    settings: dict[str, str] = field(default_factory=dict)
-    budget: Budget | None = None
+class Evidence(Entry, frozen=True):
+    """What was found out about growth, apart from samples and phases."""
 
 
-@dataclass(frozen=True, slots=True)
-class Software:
-    """The framework in use and the versions of what was loaded, once they are known."""
-
-    t_s: float
-    backend: str | None
-    versions: dict[str, str]
-    malloc: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the training is.
-
-    Attributes:
-        fit: Which call of `fit`, from 1.
-        epoch: Which epoch of this `fit`, from 1.
-        epochs: Number of epochs of this `fit`.
-        step: Which step of this epoch, from 1.
-        steps: Number of steps of an epoch.
-        total_steps: Steps of `fit` and `train_on_batch` since the process began.
-        updates: Optimizer updates seen outside compiled code since the process began.
-        calls: Calls of compiled functions since the process began.
-    """
-
-    fit: int | None = None
-    epoch: int | None = None
-    epochs: int | None = None
-    step: int | None = None
-    steps: int | None = None
-    total_steps: int = 0
-    updates: int = 0
-    calls: int = 0
-
-    @property
-    def counter(self) -> str:
-        """Which of these counts steps: Keras's own, else updates, else compiled calls.
-
-        Tracing counts a few updates too; next to many calls those are not the steps.
-        """
-        if self.total_steps:
-            return "total_steps"
-        return "updates" if self.updates * 20 >= self.calls else "calls"
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One reading of the training process at one moment.
-
-    Attributes:
-        t_s: When.
-        pid: The process read.
-        process: Its memory.
-        children: Processes below it; `None` where nobody looked.
-        allocator: Its malloc (only from inside).
-        devices: Its devices, as the framework counts (only from inside).
-        nvidia: All NVIDIA devices, as the driver counts (only from outside).
-        control_group: The group it runs in (only from outside).
-        available_bytes: What the machine could still give (only from outside).
-        pressure: Waiting for memory on the whole machine (only from outside).
-        proportional: PSS and USS of the process and all below it, added up (on request).
-        children_own_bytes: What the processes below share with nobody (only from outside, now
-            and then).
-        progress: How far the training is (only from inside).
-        probe_s: Time that memfit has spent inside the training so far.
-        at: The line of the user's code that ran, such as `"train.py:41"` (only from inside).
-        is_importing: Whether that line was waiting for an import.
-    """
-
-    t_s: float
-    pid: int
-    process: ProcessMemory
-    children: tuple[ChildMemory, ...] | None = None
-    allocator: AllocatorMemory | None = None
-    devices: tuple[DeviceMemory, ...] = ()
-    nvidia: tuple[NvidiaMemory, ...] = ()
-    control_group: ControlGroupMemory | None = None
-    available_bytes: int | None = None
-    pressure: Pressure | None = None
-    proportional: ProportionalMemory | None = None
-    children_own_bytes: int | None = None
-    progress: Progress | None = None
-    probe_s: float | None = None
-    at: str | None = None
-    is_importing: bool = False
-
-    @property
-    def children_rss_bytes(self) -> int:
-        """RSS of all processes below, added up."""
-        return sum(child.memory.rss_bytes for child in self.children or ())
-
-    @property
-    def children_held_bytes(self) -> int:
-        """What the kernel cannot reclaim of all processes below, added up."""
-        return sum(child.memory.held_bytes for child in self.children or ())
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A phase begins or ends.
-
-    Attributes:
-        t_s: When.
-        event: `"begin"` or `"end"`.
-        phase: `"fit"`, `"epoch"`, `"validation"`, `"evaluate"`, `"predict"`
-            or `"train_on_batch"`.
-        number: Which one, from 1.
-        calls: With an end: how many calls in a row this phase stands for.
-    """
-
-    t_s: float
-    event: str
-    phase: str
-    number: int
-    calls: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Evidence, frozen=True):
     """A container or array that has grown, who holds it, and what puts things there.
 
     Attributes:
@@ -187,7 +28,6 @@ class Holding:
         is_state: Whether the owner is an attribute of a Keras layer or metric.
     """
 
-    t_s: float
     since_t_s: float
     owner: str
     container: str
@@ -202,8 +42,7 @@ class Holding:
     is_state: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Retraced:
+class Retraced(Evidence, frozen=True):
     """A function that was traced or compiled again and again at one line.
 
     Attributes:
@@ -221,7 +60,6 @@ class Retraced:
         defined_at: Where the function is written, such as `"train.py:12"`.
     """
 
-    t_s: float
     since_t_s: float
     name: str
     file: str | None
@@ -235,8 +73,7 @@ class Retraced:
     defined_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Evidence, frozen=True):
     """One look into the training process, with its price and what it counted.
 
     Attributes:
@@ -247,15 +84,13 @@ class Look:
         sizes: Bytes that they keep, where that can be told.
     """
 
-    t_s: float
     level: str
     cost_s: float
-    numbers: dict[str, int] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, int] = msgspec.field(default_factory=dict)
+    sizes: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Evidence, frozen=True):
     """Things of one kind that were made at one line of the user's code.
 
     Attributes:
@@ -271,7 +106,6 @@ class Made:
         by_tuner: Whether KerasTuner had them made: there is no loop in the user's code then.
     """
 
-    t_s: float
     since_t_s: float
     thing: str
     made_before: int
@@ -283,8 +117,7 @@ class Made:
     by_tuner: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(Evidence, frozen=True):
     """A buffer of a data pipeline.
 
     Attributes:
@@ -300,7 +133,6 @@ class Buffer:
         statement: Its source.
     """
 
-    t_s: float
     stage: str
     held_bytes: int
     full_bytes: int | None = None
@@ -312,8 +144,7 @@ class Buffer:
     statement: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Evidence, frozen=True):
     """Data given whole to the training.
 
     Attributes:
@@ -326,7 +157,6 @@ class Loaded:
         statement: Its source.
     """
 
-    t_s: float
     by: str
     size_bytes: int
     copied_bytes: int
@@ -335,8 +165,7 @@ class Loaded:
     statement: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Evidence, frozen=True):
     """A remedy that was tried, and what it gave back.
 
     Attributes:
@@ -349,17 +178,15 @@ class Trial:
         examples: Classes of some of these, with how many.
     """
 
-    t_s: float
     remedy: str
     before_bytes: int
     after_bytes: int
     cost_s: float
     objects: int = 0
-    examples: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Allocated:
+class Allocated(Evidence, frozen=True):
     """What one line left in memory during a window in which allocations were traced.
 
     Attributes:
@@ -373,7 +200,6 @@ class Allocated:
         statement: Its source.
     """
 
-    t_s: float
     window_s: float
     thing: str
     growth_bytes: int
@@ -383,8 +209,7 @@ class Allocated:
     statement: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(Evidence, frozen=True):
     """Calls that bear on memory, at one line of the user's code.
 
     Attributes:
@@ -396,7 +221,6 @@ class Called:
         statement: Its source.
     """
 
-    t_s: float
     function: str
     calls: int
     file: str
@@ -404,8 +228,7 @@ class Called:
     statement: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hinted:
+class Hinted(Evidence, frozen=True):
     """What `memfit lint` says of the script, before it ran.
 
     Attributes:
@@ -418,53 +241,9 @@ class Hinted:
         fix: What to do instead; `None` in older recordings.
     """
 
-    t_s: float
     code: str
     cause: str | None
     file: str
     line: int
     message: str
     fix: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """An error inside memfit itself. The training went on."""
-
-    t_s: float
-    where: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The last line of a process that ended in good order."""
-
-    t_s: float
-    probe_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How the script ended, as the supervisor saw it.
-
-    Attributes:
-        t_s: When.
-        code: Its exit code; `None` if a signal ended it.
-        signal: Name of the signal that ended it, such as `"SIGKILL"`.
-        peak_rss_bytes: The kernel's own high-water mark of the process.
-        group_oom_kills: Kills for memory that its control group counted during the run.
-        machine_oom_kills: Kills for memory that the whole machine counted during the run.
-    """
-
-    t_s: float
-    code: int | None = None
-    signal: str | None = None
-    peak_rss_bytes: int | None = None
-    group_oom_kills: int | None = None
-    machine_oom_kills: int | None = None
-
-
-# What the agent found out about growth, apart from samples and phases.
-Evidence = Holding | Retraced | Look | Made | Buffer | Loaded | Trial | Allocated | Called | Hinted
-Entry = Header | Software | Sample | Mark | Evidence | Trouble | End | Exit

@@ -1,4 +1,4 @@
-"""How a supervisor tells the processes below it where their run is kept."""
+"""What a supervisor and the processes below it agree on: the run's folder, how often to sample."""
 
 import os
 from collections.abc import Mapping
@@ -12,6 +12,10 @@ _RUN = "MEMFIT_RUN"
 _SUPERVISOR = "MEMFIT_SUPERVISOR"
 _LOGS = "MEMFIT_LOGS"
 _BUDGET = "MEMFIT_BUDGET"
+_AT_FIRST_S = 0.5
+# A kill may lose one second at most, so it never gets slower than this.
+_LATER_S = 0.9
+_AT_FIRST_UNTIL_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,15 @@ class Handover:
             adds_logs=environment[_LOGS] == "1",
             budget=_read_budget(environment.get(_BUDGET)),
         )
+
+
+def sample_every_s(elapsed_s: float) -> float:
+    """Returns the time until the next sample: a long run needs fewer of them.
+
+    Args:
+        elapsed_s: How long the run has lasted.
+    """
+    return _AT_FIRST_S if elapsed_s < _AT_FIRST_UNTIL_S else _LATER_S
 
 
 def _read_budget(written: str | None) -> Budget | None:

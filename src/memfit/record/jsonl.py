@@ -1,121 +1,147 @@
-"""Entries as lines of JSON and back: what has its default is left out, what is unknown ignored."""
+"""Entries as lines of JSON: how one is written, read and checked against its schema."""
 
-import dataclasses
-import functools
 import json
-import types
-import typing
-from typing import Any
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any, Never, Union
 
-from memfit.record.evidence import (
-    Allocated,
-    Buffer,
-    Called,
-    End,
-    Entry,
-    Exit,
-    Header,
-    Hinted,
-    Holding,
-    Loaded,
-    Look,
-    Made,
-    Mark,
-    Retraced,
-    Sample,
-    Software,
-    Trial,
-    Trouble,
+import msgspec
+
+from memfit.record.evidence import Evidence
+from memfit.record.samples import Entry
+
+SCHEMAS = tuple(
+    schema
+    for schema in (*Entry.__subclasses__(), *Evidence.__subclasses__())
+    if schema is not Evidence
 )
+_LINE: Any = Union[SCHEMAS]  # noqa: UP007  # made from a tuple
+_KINDS = {schema.__struct_config__.tag for schema in SCHEMAS}
+# Whole numbers of a recording fit in 64 bits: 19 digits.
+_LONG_NUMBER = re.compile(rb"\d{20}")
+_LARGEST = 2**63
 
-_KINDS: dict[str, type[Entry]] = {
-    "header": Header,
-    "software": Software,
-    "sample": Sample,
-    "mark": Mark,
-    "holding": Holding,
-    "retraced": Retraced,
-    "look": Look,
-    "made": Made,
-    "buffer": Buffer,
-    "loaded": Loaded,
-    "trial": Trial,
-    "allocated": Allocated,
-    "called": Called,
-    "hinted": Hinted,
-    "trouble": Trouble,
-    "end": End,
-    "exit": Exit,
-}
-_NAMES = {entry_class: kind for kind, entry_class in _KINDS.items()}
+
+class _AnyLine(msgspec.Struct):
+    """What every line has, also of a kind that a later version added."""
+
+    kind: str
 
 
 def encode(entry: Entry) -> bytes:
     """Returns `entry` as one line, with its line end."""
-    fields = {"kind": _NAMES[type(entry)], **_to_plain(entry)}
-    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+    try:
+        return _encoder.encode(entry) + b"\n"
+    except UnicodeEncodeError:  # a file name that is not UTF-8
+        plain = msgspec.to_builtins(entry, enc_hook=_to_builtin)
+        return json.dumps(plain, separators=(",", ":")).encode() + b"\n"
 
 
 def decode(line: bytes) -> Entry | None:
     """Returns the entry of `line`, or `None` if it is of a kind that a later version added.
 
     Raises:
-        ValueError: If the line is damaged.
+        ValueError: If the line is damaged or does not match the schema of its kind.
     """
     try:
-        fields = json.loads(line)
+        if _LONG_NUMBER.search(line) or b"\\ud" in line:
+            return _decode_plain(line)
+        return _decode(line)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str):
-        raise ValueError("not an entry")
-    entry_class = _KINDS.get(fields["kind"])
-    if entry_class is None:
-        return None
+
+
+def _decode(line: bytes) -> Entry | None:
     try:
-        entry: Entry = _from_plain(entry_class, fields)
-    except (TypeError, AttributeError) as error:
-        raise ValueError(str(error)) from error
+        entry: Entry = _decoder.decode(line)
+    except msgspec.ValidationError:
+        if msgspec.json.decode(line, type=_AnyLine).kind in _KINDS:
+            raise
+        return None
     return entry
 
 
-def _to_plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
-        entry_class: Any = type(value)
-        pairs = ((name, getattr(value, name), default) for name, default in _fields(entry_class))
-        return {name: _to_plain(inner) for name, inner, default in pairs if inner != default}
-    if isinstance(value, tuple):
-        return [_to_plain(inner) for inner in value]
-    return value
+def _decode_plain(line: bytes) -> Entry | None:
+    """Decodes what msgspec does not: names that are not UTF-8. Numbers are checked one by one."""
+    plain = json.loads(
+        line, parse_int=_parse_int, parse_float=_parse_float, parse_constant=_refuse_constant
+    )
+    if msgspec.convert(plain, _AnyLine).kind not in _KINDS:
+        return None
+    entry: Entry = msgspec.convert(plain, _LINE)
+    return entry
 
 
-def _from_plain(hint: Any, value: Any) -> Any:
-    if isinstance(hint, types.UnionType):
-        if value is None:
-            return None
-        return _from_plain(next(arm for arm in hint.__args__ if arm is not type(None)), value)
-    if dataclasses.is_dataclass(hint):
-        entry_class: Any = hint
-        known = _hints(entry_class)
-        return entry_class(
-            **{
-                name: _from_plain(known[name], inner)
-                for name, inner in value.items()
-                if name in known
-            }
-        )
-    if typing.get_origin(hint) is tuple:
-        return tuple(_from_plain(hint.__args__[0], inner) for inner in value)
-    if hint in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise TypeError(f"expected a number, received {value!r}")
-    return value
+def _parse_int(text: str) -> int:
+    number = int(text)
+    if abs(number) > _LARGEST:
+        raise ValueError("a number is too large")
+    return number
 
 
-@functools.cache
-def _fields(entry_class: Any) -> list[tuple[str, Any]]:
-    """Names and defaults; a field without a default has one that nothing equals."""
-    return [(field.name, field.default) for field in dataclasses.fields(entry_class)]
+def _parse_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
 
 
-@functools.cache
-def _hints(entry_class: Any) -> dict[str, Any]:
-    return typing.get_type_hints(entry_class)
+def _refuse_constant(text: str) -> Never:
+    raise ValueError(f"{text} is not a number")
+
+
+def _to_builtin(value: Any) -> Any:
+    """Returns a string or number of a class of its own as a built-in; runs no code of the class."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    raise NotImplementedError(f"{type(value).__name__} cannot be written")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_to_builtin)
+_decoder = msgspec.json.Decoder(_LINE)
+
+
+class Writer:
+    """Appends lines to one file, each with one write of its own.
+
+    Nothing is buffered in the process, so `kill -9` loses nothing. A failed write (disk
+    full, folder gone) raises nothing: it is kept in `error`, later lines are tried again.
+
+    Args:
+        path: The file; it must not exist.
+
+    Raises:
+        OSError: If the file cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._descriptor: int | None = os.open(path, flags, 0o644)
+        self._is_line_open = False
+        self.error: OSError | None = None
+
+    def append(self, entry: Entry) -> None:
+        """Writes `entry`; a failure is kept in `error`."""
+        if self._descriptor is None:
+            return
+        line = encode(entry)
+        if self._is_line_open:  # a write was cut short: end that line first
+            line = b"\n" + line
+        try:
+            written = os.write(self._descriptor, line)
+        except OSError as error:
+            self.error = error
+        else:
+            self._is_line_open = written < len(line)
+
+    def close(self) -> None:
+        """Closes the file; later entries are dropped."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

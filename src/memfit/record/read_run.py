@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memfit.record.evidence import Entry
 from memfit.record.jsonl import decode
 from memfit.record.recording import ProcessRecording, Recording
 from memfit.record.run_folder import list_files
+from memfit.record.samples import Entry
 
 # A day of training is some 100,000 samples; fewer tell the same, and are read in a second.
 _MOST_SAMPLES = 10_000

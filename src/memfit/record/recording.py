@@ -5,18 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from memfit.record.evidence import (
-    FORMAT,
-    Entry,
-    Evidence,
-    Exit,
-    Header,
-    Mark,
-    Sample,
-    Software,
-    Trouble,
-)
+from memfit.record.evidence import Evidence
 from memfit.record.run_folder import SUPERVISOR_FILE
+from memfit.record.samples import FORMAT, Entry, Exit, Header, Mark, Sample, Software, Trouble
 
 EntryType = TypeVar("EntryType")
 

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from memfit.errors import RunExistsError, RunNotFoundError
-from memfit.record.evidence import Header
 from memfit.record.jsonl import decode
+from memfit.record.samples import Header
 
 RUNS_FOLDER = Path("memfit-runs")
 SUPERVISOR_FILE = "supervisor.jsonl"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.killed import format_rate
 from memfit.measure.limits import Limit
-from memfit.record.evidence import Progress
+from memfit.record.samples import Progress
 from memfit.units import format_size
 
 

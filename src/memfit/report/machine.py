@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 
+import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -36,7 +37,7 @@ def render_machine_json(machine: Machine, advice: Sequence[Advice]) -> str:
     """Returns the same as JSON text."""
     plain = dataclasses.asdict(machine)
     plain["advice"] = [dataclasses.asdict(one) for one in advice]
-    return json.dumps(plain, indent=2) + "\n"
+    return json.dumps(plain, indent=2, default=msgspec.structs.asdict) + "\n"
 
 
 def _rows(machine: Machine) -> list[tuple[str, str]]:

@@ -6,10 +6,10 @@ from memfit.diagnose.growth.growth import Growth, judge_growth
 from memfit.diagnose.growth.phases import find_phases
 from memfit.diagnose.growth.series import total_series
 from memfit.measure.limits import Limit
-from memfit.record.evidence import Header, Mark, Progress, Sample
 from memfit.record.read_run import FileReader
 from memfit.record.recording import Recording
 from memfit.record.run_folder import SUPERVISOR_FILE, list_files
+from memfit.record.samples import Header, Mark, Progress, Sample
 from memfit.report.live_line import LiveStatus
 
 # Growth is judged again this often, and more rarely as a run gets long.

@@ -23,11 +23,10 @@ from memfit.measure.process import (
     read_process,
     read_proportional,
 )
-from memfit.record.evidence import FORMAT, Exit, Header, Sample
-from memfit.record.handover import Handover
-from memfit.record.pace import sample_every_s
+from memfit.record.handover import Handover, sample_every_s
+from memfit.record.jsonl import Writer
 from memfit.record.run_folder import SUPERVISOR_FILE
-from memfit.record.writer import Writer
+from memfit.record.samples import FORMAT, Exit, Header, Sample
 from memfit.supervise.child_process import Child
 from memfit.supervise.lint_script import lint_sources, read_sources
 from memfit.supervise.signals import SignalRelay

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.agent.phase_marks import JOINED_PHASES, Phases
-from memfit.record.evidence import Mark
+from memfit.record.samples import Mark
 
 LONG_PHASES = ("fit", "epoch", "validation")
 PHASES = st.sampled_from([*LONG_PHASES, *sorted(JOINED_PHASES)])

@@ -5,15 +5,15 @@ from memfit.diagnose.growth.series import total_series
 from memfit.measure.limits import Limit
 from memfit.measure.malloc import AllocatorMemory
 from memfit.measure.process import ChildMemory, ProcessMemory
-from memfit.record.evidence import FORMAT, Header, Mark, Progress, Sample
 from memfit.record.recording import Recording
+from memfit.record.samples import FORMAT, Header, Mark, Progress, Sample
 
 MB = 1_000_000
 PID = 100
 
 
 def header(limit_bytes=10_000 * MB, source="cgroup v2"):
-    return Header(FORMAT, "supervisor", 1, 0.0, 0.0, limit=Limit(limit_bytes, source))
+    return Header(0.0, FORMAT, "supervisor", 1, 0.0, limit=Limit(limit_bytes, source))
 
 
 def outside(t_s, held_bytes, *, file_bytes=0, children=(), **more):

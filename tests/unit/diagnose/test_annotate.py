@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from memfit.diagnose.annotate import answer_folklore, cite, stream_instead
 from memfit.diagnose.causes.finding import Finding
@@ -206,6 +207,6 @@ def test_data_in_memory_is_told_with_the_stream_for_its_files():
     hint = Hinted(1.0, "MF104", "data-in-memory", "train.py", 9, "...", stream)
 
     assert stream_instead(finding, [hint]).fix == f"Stream it from disk: {stream}."
-    assert stream_instead(finding, [replace(hint, fix=None)]) == finding
-    assert stream_instead(finding, [replace(hint, file="other.py")]) == finding
+    assert stream_instead(finding, [structs.replace(hint, fix=None)]) == finding
+    assert stream_instead(finding, [structs.replace(hint, file="other.py")]) == finding
     assert stream_instead(replace(finding, code="retracing"), [hint]).fix == "Stream it."

@@ -7,8 +7,8 @@ from builders import MB, header, outside, points_and_phases, trained
 
 from memfit.diagnose.diagnosis import diagnose
 from memfit.measure.control_group import ControlGroupMemory
-from memfit.record.evidence import Exit, Mark
 from memfit.record.recording import Recording
+from memfit.record.samples import Exit, Mark
 
 STEADY = [500 * MB] * 12
 GROWING = [(500 + 20 * number) * MB for number in range(12)]

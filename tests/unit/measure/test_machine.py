@@ -8,9 +8,9 @@ import sys
 import pytest
 
 ASK = """
-import dataclasses, json
+import json, msgspec
 from memfit.measure.machine import read_machine
-print(json.dumps(dataclasses.asdict(read_machine())))
+print(json.dumps(msgspec.to_builtins(read_machine())))
 """
 
 

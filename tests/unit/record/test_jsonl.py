@@ -1,5 +1,9 @@
-import dataclasses
+import errno
 import json
+import shutil
+import signal
+import subprocess
+import sys
 import types
 import typing
 
@@ -8,19 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.measure.process import ProcessMemory
-from memfit.record.evidence import (
-    End,
-    Entry,
-    Exit,
-    Header,
-    Holding,
-    Mark,
-    Retraced,
-    Sample,
-    Software,
-    Trouble,
-)
-from memfit.record.jsonl import decode, encode
+from memfit.record.evidence import Holding, Retraced
+from memfit.record.jsonl import SCHEMAS, Writer, decode, encode
+from memfit.record.read_run import FileReader
+from memfit.record.samples import End, Exit, Header, Mark, Sample, Software, Trouble
 
 # What Python makes of a file name that is not UTF-8: its script's, for one.
 UNDECODED = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF)
@@ -37,13 +32,59 @@ JSON_VALUES = st.recursive(
     max_leaves=5,
 )
 FIELD_NAMES = st.sampled_from(
-    sorted({field.name for kind in typing.get_args(Entry) for field in dataclasses.fields(kind)})
+    sorted({name for schema in SCHEMAS for name in schema.__struct_fields__})
 )
+
+WRITE_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from memfit.record.samples import Mark
+from memfit.record.jsonl import Writer
+writer = Writer(Path(sys.argv[1]))
+for number in (1, 2, 3):
+    writer.append(Mark(float(number), "begin", "epoch", number))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+# A file may have 100 bytes for a while; a mark takes some 60.
+WRITE_BEYOND_A_LIMIT = """
+import resource, sys
+from pathlib import Path
+from memfit.record.samples import Mark
+from memfit.record.jsonl import Writer
+writer = Writer(Path(sys.argv[1]))
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, most))
+for number in (1, 2, 3):
+    writer.append(Mark(float(number), "begin", "epoch", number))
+print(writer.error.errno)
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+for number in (4, 5):
+    writer.append(Mark(float(number), "begin", "epoch", number))
+"""
+HAS_LIMITS = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals and limits")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "agent-7.jsonl"
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real file system of two pages; removed afterwards."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    command = [mount or "mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(folder)]
+    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs root: a small file system cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)  # also if a test left it open
 
 
 def entries():
     """Entries that nobody thought of: of every kind, every field with any value it may take."""
-    return st.one_of([values(kind) for kind in typing.get_args(Entry)])
+    return st.one_of([values(schema) for schema in SCHEMAS])
 
 
 def values(hint):
@@ -58,7 +99,7 @@ def values(hint):
         key, value = typing.get_args(hint)
         return st.dictionaries(values(key), values(value))
     fields = typing.get_type_hints(hint)
-    names = [field.name for field in dataclasses.fields(hint)]
+    names = getattr(hint, "__struct_fields__", fields)  # a dataclass has its hints alone
     return st.builds(hint, **{name: values(fields[name]) for name in names})
 
 
@@ -145,6 +186,32 @@ def test_the_shortest_line_of_format_1_is_read_for_good(line, entry):
     assert decode(line) == entry
 
 
+def test_a_whole_number_is_read_where_a_fraction_is_expected():
+    assert decode(b'{"kind":"end","t_s":3,"probe_s":0}') == End(t_s=3.0, probe_s=0.0)
+
+
+def test_a_long_number_inside_a_text_is_no_number():
+    trouble = Trouble(t_s=1.5, where="sample", message="id " + "7" * 40)
+
+    assert decode(encode(trouble)) == trouble
+
+
+def test_values_of_classes_of_their_own_are_written_as_built_ins():
+    class Loud(str):
+        __slots__ = ()
+
+        def __str__(self):
+            raise AssertionError("code of the user ran")
+
+    assert decode(encode(Trouble(1.5, Loud("sample"), "x"))) == Trouble(1.5, "sample", "x")
+
+
+def test_each_kind_has_a_name_of_its_own():
+    kinds = [schema.__struct_config__.tag for schema in SCHEMAS]
+
+    assert len(kinds) == len(set(kinds)) == 17
+
+
 def test_a_kind_that_a_later_version_added_is_no_damage():
     assert decode(b'{"kind":"census","t_s":1.5}') is None
 
@@ -171,6 +238,17 @@ def test_a_kind_that_a_later_version_added_is_no_damage():
         b'{"kind":"sample","t_s":1,"pid":7,"process":{}}',
         b'{"kind":"sample","t_s":1,"pid":7,"process":{"rss_bytes":1},"children":5}',
         b'{"kind":"mark","t_s":1,"event":"beg{"kind":"mark","t_s":2}',
+        b'{"kind":"mark","t_s":NaN,"event":"begin","phase":"fit","number":1}',
+        b'{"kind":"mark","t_s":1e999,"event":"begin","phase":"fit","number":1}',
+        b'{"kind":"mark","t_s":1,"event":"begin","phase":"fit","number":1.5}',
+        b'{"kind":"mark","t_s":1,"event":"begin","phase":"fit","number":"1"}',
+        b'{"kind":"mark","t_s":1,"event":7,"phase":"fit","number":1}',
+        b'{"kind":"mark","t_s":1,"event":"begin","phase":"fit","number":' + b"9" * 40 + b"}",
+        b'{"kind":"mark","t_s":1,"event":"begin","phase":"fit","number":' + b"9" * 9000 + b"}",
+        b'{"kind":"mark","t_s":NaN,"event":"\\udcff","phase":"fit","number":1}',
+        b'{"kind":"end","t_s":1,"probe_s":1,"later":' + b"[" * 9000 + b"]" * 9000 + b"}",
+        b'{"kind":"look","t_s":1,"level":"names","cost_s":1,"numbers":{"model":"many"}}',
+        b'{"kind":"software","t_s":1,"backend":"jax","versions":[]}',
     ],
 )
 def test_a_damaged_line_is_told_as_one(line):
@@ -198,3 +276,96 @@ def test_a_mark_of_many_calls_is_written_with_their_number():
     line = encode(Mark(t_s=1.5, event="end", phase="predict", number=2, calls=300))
 
     assert json.loads(line)["calls"] == 300
+
+
+def mark(number):
+    return Mark(t_s=float(number), event="begin", phase="epoch", number=number)
+
+
+def numbers(path):
+    return [entry.number for entry in FileReader(path).read_new()]
+
+
+def test_a_line_is_whole_on_disk_as_soon_as_it_is_appended(path):
+    writer = Writer(path)
+
+    seen = []
+    for number in (1, 2):
+        writer.append(mark(number))
+        seen.append(path.read_bytes())
+    writer.close()
+
+    assert seen == [encode(mark(1)), encode(mark(1)) + encode(mark(2))]
+
+
+@HAS_LIMITS
+def test_a_kill_loses_nothing_that_was_appended(path):
+    killed = subprocess.run([sys.executable, "-c", WRITE_AND_DIE, path], check=False)
+
+    assert killed.returncode == -signal.SIGKILL
+    assert numbers(path) == [1, 2, 3]
+
+
+def test_a_file_that_exists_is_never_overwritten(path):
+    path.write_text("mine")
+
+    with pytest.raises(FileExistsError):
+        Writer(path)
+
+    assert path.read_text() == "mine"
+
+
+@HAS_LIMITS
+def test_a_failed_write_is_kept_as_the_error(path):
+    told = subprocess.run(
+        [sys.executable, "-c", WRITE_BEYOND_A_LIMIT, path], capture_output=True, check=True
+    ).stdout
+
+    assert int(told) == errno.EFBIG
+
+
+@HAS_LIMITS
+def test_a_line_cut_by_a_failed_write_costs_none_of_those_after_it(path):
+    subprocess.run(
+        [sys.executable, "-c", WRITE_BEYOND_A_LIMIT, path], capture_output=True, check=True
+    )
+
+    reader = FileReader(path)
+
+    assert [entry.number for entry in reader.read_new()] == [1, 4, 5]
+    assert reader.skipped_lines == 1
+
+
+def test_lines_are_written_again_once_a_full_disk_has_room(small_disk):
+    (small_disk / "other").write_bytes(b"x" * 4096)
+    writer = Writer(small_disk / "agent-7.jsonl")
+    for number in range(200):
+        writer.append(mark(number))
+    failed_with = writer.error.errno
+    (small_disk / "other").unlink()
+
+    writer.append(mark(1000))
+    writer.close()
+
+    assert failed_with == errno.ENOSPC
+    assert numbers(small_disk / "agent-7.jsonl")[-1] == 1000
+
+
+def test_a_writer_that_succeeds_has_no_error(path):
+    writer = Writer(path)
+
+    writer.append(mark(1))
+    writer.close()
+
+    assert writer.error is None
+
+
+def test_what_comes_after_the_end_is_dropped(path):
+    writer = Writer(path)
+    writer.append(mark(1))
+    writer.close()
+
+    writer.append(mark(2))
+    writer.close()
+
+    assert numbers(path) == [1]

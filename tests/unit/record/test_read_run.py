@@ -1,16 +1,19 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memfit.record.evidence import FORMAT, Header, Mark
 from memfit.record.jsonl import encode
 from memfit.record.read_run import FileReader, read_run
+from memfit.record.samples import FORMAT, Header, Mark
 
 HEADER = Header(format=FORMAT, role="agent", pid=7, t_s=1.0, wall_time_s=1e9)
 FIRST = Mark(t_s=2.0, event="begin", phase="fit", number=1)
 SECOND = Mark(t_s=3.0, event="end", phase="fit", number=1)
+INTEGERS = st.integers(-(2**63), 2**63)  # larger ones are no count of anything
 MARKS = st.builds(
-    Mark, t_s=st.floats(0, 1e6), event=st.text(max_size=9), phase=st.text(), number=st.integers()
+    Mark, t_s=st.floats(0, 1e6), event=st.text(max_size=9), phase=st.text(), number=INTEGERS
 )
 NOISE = st.binary(min_size=1, max_size=60).filter(lambda line: line.strip() and b"\n" not in line)
 
@@ -152,7 +155,7 @@ def test_a_later_format_is_read_as_far_as_it_is_known_and_said(path):
 
 def test_of_very_many_samples_most_are_left_out_and_it_is_said(tmp_path):
     from memfit.measure.process import ProcessMemory
-    from memfit.record.evidence import Sample
+    from memfit.record.samples import Sample
 
     samples = [Sample(float(at), 7, ProcessMemory(at)) for at in range(25_000)]
     text = b"".join(map(encode, [HEADER, FIRST, *samples, SECOND]))
@@ -167,3 +170,22 @@ def test_of_very_many_samples_most_are_left_out_and_it_is_said(tmp_path):
     assert recording.notes == (
         f"agent-7.jsonl: {25_000 - len(times):,} samples left out, evenly: the run is long.",
     )
+
+
+@pytest.mark.parametrize(
+    "run",
+    sorted((Path(__file__).parents[2] / "recordings" / "format-1").iterdir()),
+    ids=lambda run: run.name,
+)
+def test_every_line_of_older_recordings_matches_its_schema(run):
+    assert read_run(run).notes == ()
+
+
+def test_a_line_that_does_not_match_its_schema_is_skipped_and_said(path):
+    wrong = b'{"kind":"mark","t_s":2.5,"event":"begin","phase":"fit","number":"one"}\n'
+    path.write_bytes(encode(HEADER) + encode(FIRST) + wrong + encode(SECOND))
+
+    recording = read_run(path.parent)
+
+    assert recording.marks == (FIRST, SECOND)
+    assert recording.notes == ("agent-7.jsonl: 1 damaged line was skipped; the rest was read.",)

@@ -1,10 +1,9 @@
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 from memfit.measure.process import ProcessMemory
-from memfit.record.evidence import FORMAT, End, Exit, Header, Mark, Sample, Software, Trouble
 from memfit.record.recording import ProcessRecording, Recording
+from memfit.record.samples import FORMAT, End, Exit, Header, Mark, Sample, Software, Trouble
 
 WATCHER_HEADER = Header(format=FORMAT, role="supervisor", pid=1, t_s=10.0, wall_time_s=1e9)
 AGENT_HEADER = Header(format=FORMAT, role="agent", pid=7, t_s=12.0, wall_time_s=1e9 + 2)
@@ -20,7 +19,7 @@ def supervisor(*entries):
 
 
 def agent(*entries, pid=7, t_s=12.0):
-    header = dataclasses.replace(AGENT_HEADER, pid=pid, t_s=t_s)
+    header = structs.replace(AGENT_HEADER, pid=pid, t_s=t_s)
     return ProcessRecording(f"agent-{pid}.jsonl", (header, *entries))
 
 

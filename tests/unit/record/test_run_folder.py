@@ -1,14 +1,14 @@
-import dataclasses
 import os
 import re
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from memfit.errors import RunExistsError, RunNotFoundError
-from memfit.record.evidence import FORMAT, Header
 from memfit.record.jsonl import encode
 from memfit.record.run_folder import create_file, create_run, find_run, is_run, list_runs
+from memfit.record.samples import FORMAT, Header
 
 HEADER = Header(format=FORMAT, role="supervisor", pid=1, t_s=1.0, wall_time_s=1e9)
 
@@ -31,7 +31,7 @@ def runs(tmp_path):
 def write_run(folder, begun_s=1e9, written_s=None):
     folder.mkdir(parents=True)
     path = folder / "supervisor.jsonl"
-    path.write_bytes(encode(dataclasses.replace(HEADER, wall_time_s=begun_s)))
+    path.write_bytes(encode(structs.replace(HEADER, wall_time_s=begun_s)))
     os.utime(path, (written_s or begun_s, written_s or begun_s))
     return folder
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from memfit.diagnose.growth.growth import Growth
 from memfit.measure.limits import Limit
-from memfit.record.evidence import Progress
+from memfit.record.samples import Progress
 from memfit.report.live_line import LiveStatus, format_status
 
 GROWTH = Growth(

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from memfit.diagnose.diagnosis import Diagnosis
 from memfit.diagnose.growth.growth import Growth
-from memfit.record.evidence import Header
 from memfit.record.recording import Recording
+from memfit.record.samples import Header
 from memfit.report.runs_table import render_runs
 
 BEGUN_S = time.mktime((2026, 3, 1, 12, 30, 0, 0, 0, -1))
@@ -26,7 +26,7 @@ GROWTH = Growth(
 
 
 def make_recording(name="20260301-123000-train"):
-    header = Header(1, "supervisor", 1, 0.0, BEGUN_S)
+    header = Header(0.0, 1, "supervisor", 1, BEGUN_S)
     return Recording(name, header=header, end_t_s=90.0)
 
 

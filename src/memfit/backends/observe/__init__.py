@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
+
 # A part of an array that keeps this many times its own size alive is called a view.
 VIEW_FACTOR = 4
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
+class DeviceMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a framework's own allocator says of one device.
 
     Attributes:

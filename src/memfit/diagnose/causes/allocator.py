@@ -5,7 +5,8 @@ import itertools
 from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.finding import Finding
 from memfit.measure.malloc import AllocatorMemory
-from memfit.record.evidence import Holding, Sample, Trial
+from memfit.record.evidence import Holding, Trial
+from memfit.record.samples import Sample
 from memfit.units import format_size
 
 _LEAST_SHARE = 0.5

@@ -20,10 +20,10 @@ from memfit.record.evidence import (
     Look,
     Made,
     Retraced,
-    Sample,
     Trial,
 )
 from memfit.record.recording import Recording
+from memfit.record.samples import Sample
 
 Seen = TypeVar("Seen", Holding, Retraced, Made, Buffer, Loaded, Called, Allocated, Trial, Hinted)
 # A file and a line of the user's code, where known.

@@ -2,7 +2,8 @@
 
 from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.finding import Finding
-from memfit.record.evidence import Made, Sample
+from memfit.record.evidence import Made
+from memfit.record.samples import Sample
 from memfit.units import format_size
 
 _LEAST_BYTES = 16_000_000

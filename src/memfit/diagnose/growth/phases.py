@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memfit.diagnose.growth.series import Point
-from memfit.record.evidence import Mark
+from memfit.record.samples import Mark
 
 
 @dataclass(frozen=True, slots=True)

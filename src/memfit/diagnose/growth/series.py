@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from memfit.record.evidence import Progress, Sample
 from memfit.record.recording import Recording
+from memfit.record.samples import Progress, Sample
 
 
 @dataclass(frozen=True, slots=True)

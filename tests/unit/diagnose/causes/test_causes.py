@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from builders import MB, header, inside, outside, trained
+from msgspec import structs
 
 from memfit.diagnose.diagnosis import diagnose
 from memfit.measure.malloc import AllocatorMemory
@@ -71,7 +72,7 @@ def test_train_graphs_in_the_gradient_registry_are_models_that_pile_up():
 @pytest.mark.parametrize("alive", [None, (10, 20, 30, 40)], ids=["registry", "alive"])
 def test_models_that_a_tuner_has_made_are_let_go_around_its_trials(alive):
     rising = {} if alive else {"gradient_registry": (600, 620, 640, 660)}
-    by_tuner = [dataclasses.replace(one, by_tuner=True) for one in made("model", alive)]
+    by_tuner = [structs.replace(one, by_tuner=True) for one in made("model", alive)]
 
     (finding,) = diagnosed(*looks(**rising), *by_tuner).findings
 
@@ -283,16 +284,14 @@ def test_pages_of_files_are_a_note_and_no_leak():
 
 def test_workers_that_grow_are_told_with_who_made_them():
     samples = tuple(
-        dataclasses.replace(
+        structs.replace(
             outside(float(t), 500 * MB, children=(200 * MB, 200 * MB)),
             children_own_bytes=(20 + 4 * t) * MB,
         )
         for t in range(0, 120, 2)
     )
     # At the end one is gone, and the other nearly.
-    last = dataclasses.replace(
-        outside(120.0, 500 * MB, children=(9 * MB,)), children_own_bytes=7 * MB
-    )
+    last = structs.replace(outside(120.0, 500 * MB, children=(9 * MB,)), children_own_bytes=7 * MB)
     recording = dataclasses.replace(STEADY, outside=(*samples, last))
 
     (finding,) = diagnosed(*made("loader"), recording=recording).findings
@@ -408,7 +407,7 @@ def test_tensorflows_pool_is_told_where_nothing_else_explains_the_growth():
     from memfit.backends.observe import DeviceMemory
 
     samples = [
-        dataclasses.replace(
+        structs.replace(
             inside(10.0 * number, (500 + 20 * number) * MB),
             allocator=AllocatorMemory(400 * MB, 0, (300 if number > 4 else 100) * MB),
             devices=(DeviceMemory("CPU:0", 5 * MB, on_host=True),),

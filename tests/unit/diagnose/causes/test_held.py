@@ -3,6 +3,7 @@
 import dataclasses
 
 from builders import MB, trained
+from msgspec import structs
 
 from memfit.diagnose.diagnosis import diagnose
 from memfit.record.evidence import Holding
@@ -29,7 +30,7 @@ def findings(*holdings, recording=GROWING):
 
 
 def changed(**changes):
-    return dataclasses.replace(HOLDING, **changes)
+    return structs.replace(HOLDING, **changes)
 
 
 def test_a_list_that_explains_the_growth_is_named_with_file_and_line():
@@ -51,7 +52,7 @@ def test_of_a_loss_that_was_seen_to_be_many_numbers_none_is_promised():
     after = [
         finding.after
         for example in ("float32 ()", "float32 (512,)")
-        for finding in findings(dataclasses.replace(keeping, example=example))
+        for finding in findings(structs.replace(keeping, example=example))
     ]
 
     assert after == ["self.losses.append(float(loss))", None]

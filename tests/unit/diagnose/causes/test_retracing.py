@@ -3,6 +3,7 @@
 import dataclasses
 
 from builders import MB, trained
+from msgspec import structs
 
 from memfit.diagnose.diagnosis import diagnose
 from memfit.record.evidence import Retraced
@@ -37,15 +38,15 @@ def test_a_function_that_was_traced_again_is_named_with_two_of_its_arguments():
 
 
 def test_functions_made_again_at_one_line_are_told_from_one_traced_again():
-    (finding,) = findings(dataclasses.replace(RETRACED, functions=50, traces=50))
+    (finding,) = findings(structs.replace(RETRACED, functions=50, traces=50))
 
     assert "50 functions train_step were made and compiled at this line" in finding.message
     assert "before the loop" in finding.fix
 
 
 def test_only_the_last_look_counts_and_the_most_traced_comes_first():
-    old = dataclasses.replace(RETRACED, t_s=50.0, name="old")
-    less = dataclasses.replace(RETRACED, name="less", traces=10, line=9)
+    old = structs.replace(RETRACED, t_s=50.0, name="old")
+    less = structs.replace(RETRACED, name="less", traces=10, line=9)
 
     assert [one.evidence["function"] for one in findings(old, less, RETRACED)] == [
         "train_step",

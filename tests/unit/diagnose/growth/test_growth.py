@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from builders import MB, header, inside, outside, points_and_phases, trained
+from msgspec import structs
 
 from memfit.diagnose.diagnosis import diagnose
 from memfit.diagnose.growth.growth import judge_growth
@@ -99,11 +100,10 @@ def test_file_pages_are_not_growth():
 
 
 def test_memory_that_is_swapped_out_still_counts():
-    import dataclasses
 
     samples = [
-        dataclasses.replace(
-            sample, process=dataclasses.replace(sample.process, swap_bytes=20 * MB * number)
+        structs.replace(
+            sample, process=structs.replace(sample.process, swap_bytes=20 * MB * number)
         )
         for number, sample in enumerate(outside(float(t_s), 300 * MB) for t_s in range(60))
     ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 
 import pytest
+from msgspec import structs
 from plotly.offline import get_plotlyjs
 
 from memfit.backends.observe import DeviceMemory
@@ -22,8 +23,8 @@ from memfit.measure.limits import Limit
 from memfit.measure.malloc import AllocatorMemory
 from memfit.measure.nvidia import NvidiaMemory
 from memfit.measure.process import ChildMemory, ProcessMemory, ProportionalMemory
-from memfit.record.evidence import Exit, Header, Mark, Progress, Sample, Software, Trouble
 from memfit.record.recording import Recording
+from memfit.record.samples import Exit, Header, Mark, Progress, Sample, Software, Trouble
 from memfit.report.run.chart import Chart, build_chart
 from memfit.report.run.chart_curves import Curve, thin_curve
 from memfit.report.run.html import render_html
@@ -50,7 +51,7 @@ def make_header(**changes):
         limit=Limit(4 * GB, "cgroup v2"),
         settings={"MALLOC_ARENA_MAX": "2"},
     )
-    return replace(known, **changes)
+    return structs.replace(known, **changes)
 
 
 def seen_outside(at_s, rss_bytes, **more):
@@ -59,7 +60,7 @@ def seen_outside(at_s, rss_bytes, **more):
 
 
 def seen_inside(at_s, rss_bytes, **more):
-    return replace(seen_outside(at_s, rss_bytes), children=None, **more)
+    return structs.replace(seen_outside(at_s, rss_bytes), children=None, **more)
 
 
 def mark(at_s, event, phase, number=1, calls=1):
@@ -538,7 +539,7 @@ def test_devices_have_a_panel_of_their_own_and_host_devices_none():
     devices = (DeviceMemory("GPU:0", 30 * GB), DeviceMemory("CPU:0", GB, on_host=True))
     card = NvidiaMemory("A100", 35 * GB, 40 * GB)
     recording = make_recording(
-        outside=[seen_outside(0, 2 * GB, nvidia=(card, replace(card, ours_bytes=31 * GB)))],
+        outside=[seen_outside(0, 2 * GB, nvidia=(card, structs.replace(card, ours_bytes=31 * GB)))],
         inside=[seen_inside(1, 2 * GB, devices=devices)],
     )
 
@@ -655,7 +656,7 @@ EDGES = {
     "one sample of nothing": make_recording([seen_outside(0, 0)]),
     "from inside only": make_recording(inside=[seen_inside(0, GB, progress=Progress())]),
     "only malloc of another process": make_recording(
-        outside=[replace(seen_outside(0, GB), children=None)],
+        outside=[structs.replace(seen_outside(0, GB), children=None)],
         inside=[seen_inside(1, GB, pid=8, allocator=AllocatorMemory(MB, 0, 0))],
     ),
     "failed": make_growing(exit=Exit(BEGIN_T_S + 22, code=1)),

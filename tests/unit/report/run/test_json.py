@@ -10,13 +10,13 @@ from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.growth.phases import Phase
 from memfit.measure.limits import Limit
 from memfit.measure.process import ProcessMemory
-from memfit.record.evidence import Exit, Header, Sample, Software, Trouble
 from memfit.record.recording import Recording
+from memfit.record.samples import Exit, Header, Sample, Software, Trouble
 from memfit.report.run.json import render_json, render_json_list
 
 RECORDING = Recording(
     "20260101-120000-train",
-    header=Header(1, "supervisor", 1, 10.0, 1e9, memfit="0.1.0", python="3.11.7"),
+    header=Header(10.0, 1, "supervisor", 1, 1e9, memfit="0.1.0", python="3.11.7"),
     software=Software(12.0, "jax", {"keras": "3.15.1", "jax": "0.10.2"}),
     inside=tuple(
         Sample(t_s, 7, ProcessMemory(rss_bytes=10**9), probe_s=probe_s)

@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -13,8 +14,8 @@ from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.growth.phases import Phase
 from memfit.diagnose.growth.series import Point
 from memfit.measure.limits import Limit
-from memfit.record.evidence import Exit, Header, Software, Trouble
 from memfit.record.recording import Recording
+from memfit.record.samples import Exit, Header, Software, Trouble
 from memfit.report.run.sentences import explain
 from memfit.report.run.text import render_place, render_text
 
@@ -71,7 +72,7 @@ CALM = Finding(
 def make_recording(command=("train.py",), ended=WELL, **fields):
     return Recording(
         "20260101-120000-train",
-        header=Header(1, "supervisor", 1, 0.0, 1e9, command=command),
+        header=Header(0.0, 1, "supervisor", 1, 1e9, command=command),
         exit=ended,
         end_t_s=5025.0,
         **fields,
@@ -249,7 +250,9 @@ def test_what_the_verdict_means_is_explained_a_sentence_each(diagnosis, ended, s
 )
 def test_what_became_of_a_budget_is_told(peak_mb, phases, told):
     recording = make_recording(ended=Exit(60.0, code=0))
-    recording = replace(recording, header=replace(recording.header, budget=Budget(600 * 10**6)))
+    recording = replace(
+        recording, header=structs.replace(recording.header, budget=Budget(600 * 10**6))
+    )
 
     assert told in explain(
         recording, Diagnosis("steady", peak_bytes=peak_mb * 10**6, phases=phases)
