@@ -46,13 +46,13 @@ LEAST_BATCH_RATIO = 5
 LEAST_SAVED_SHARE, MOST_MORE_TIME = 0.3, 0.2
 LEAST_SIZE_SHARE, MOST_FAILED_TRIALS = 0.9, 5
 
-PIECES = 16
+MICRO_BATCHES = 16
 SAVED_SHARE = 0.4
 # How much more than plain Keras's largest batch is tried with memfit, until one does not fit.
 BATCH_RATIOS = (5, 10)
 # Budgets of a case lie at least so far apart, as a share of the lowest.
 LEAST_SPAN = 0.1
-# Sizes tried to tell whether larger pieces than memfit's fit.
+# Sizes tried to tell whether larger micro-batches than memfit's fit.
 MOST_CONFIRMED = 2
 
 
@@ -65,10 +65,10 @@ class Plan:
         steps: Timed steps of a process.
         headroom_bytes: Of the fixed budget, what is above the idle process.
         precision: How near the largest batch is searched.
-        batch_divisor: All but pieces is measured with batches smaller by this, to save time.
-        fractions: Budgets, from what the smallest pieces need (0) to what whole batches do (1);
+        batch_divisor: All but micro-batches is measured with batches smaller by this, to save time.
+        fractions: Budgets, from what the least micro-batches need (0) to what whole batches do (1);
             slow cases get every other.
-        sizes: Pieces of fixed size to compare with, as parts of a batch.
+        sizes: Micro-batches of fixed size to compare with, as parts of a batch.
     """
 
     rounds: int = 2
@@ -244,34 +244,36 @@ class Steps:
         )
 
 
-# ---- tables 1 and 3: pieces, recomputation
+# ---- tables 1 and 3: micro-batches, recomputation
 
 
-def tabulate_pieces(pairs: Sequence[Pair], plan: Plan) -> str:
-    """Returns table 1: the memory and time of a batch in pieces."""
-    rows = [("backend", "model", "batch", "peak whole", "in pieces", "ratio", "time", "both aims")]
+def tabulate_micro_batches(pairs: Sequence[Pair], plan: Plan) -> str:
+    """Returns table 1: the memory and time of a batch as micro-batches."""
+    rows = [
+        ("backend", "model", "batch", "peak whole", "micro-batches", "ratio", "time", "both aims")
+    ]
     for pair in pairs:
-        size = -(-pair.batch_size // PIECES)
+        size = -(-pair.batch_size // MICRO_BATCHES)
         try:
-            whole, pieces = run_in_turn(pair, plan, {"size": size})
+            whole, micro = run_in_turn(pair, plan, {"size": size})
         except RunFailedError as error:
             rows.append(fail(pair, str(error), len(rows[0])))
             continue
-        ratio = whole.added_bytes / max(1, pieces.added_bytes)
-        time_ratio = pieces.step_s / whole.step_s
+        ratio = whole.added_bytes / max(1, micro.added_bytes)
+        time_ratio = micro.step_s / whole.step_s
         rows.append(
             (
                 *pair.cells,
                 str(pair.batch_size),
                 show_mb(whole.added_bytes),
-                show_mb(pieces.added_bytes),
+                show_mb(micro.added_bytes),
                 f"{ratio:.1f}x",
                 f"{time_ratio:.2f}x",
                 say(ratio >= LEAST_PEAK_RATIO and time_ratio <= MOST_TIME_RATIO),
             )
         )
     return finish(
-        f"1. Pieces: peak of a step above the idle process, whole and in {PIECES} pieces",
+        f"1. Micro-batches: peak of a step above the idle process, whole and as {MICRO_BATCHES}",
         rows,
         f"reach {LEAST_PEAK_RATIO:g}x less memory in at most {MOST_TIME_RATIO:g}x the time",
     )
@@ -380,7 +382,7 @@ def fit_batch(pair: Pair, batch_size: int, budget_bytes: int) -> tuple[bool, str
         done = run(pair, "within", batch_size=batch_size, budget_bytes=budget_bytes)
     except RunFailedError as error:
         return False, f"{batch_size}: {error}"
-    how = f"pieces of {done['size']}" if done["size"] else "refused"
+    how = f"micro-batches of {done['size']}" if done["size"] else "refused"
     words = f"{batch_size}: {how}, peak {show_mb(done['peak_bytes'])}"
     return bool(done["size"] and done["peak_bytes"] <= budget_bytes), words
 
@@ -390,7 +392,7 @@ def fit_batch(pair: Pair, batch_size: int, budget_bytes: int) -> tuple[bool, str
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What fixed sizes of pieces need.
+    """What fixed sizes of micro-batches need.
 
     Attributes:
         points: Each size and its peak, by size; the last is the whole batch.
@@ -401,7 +403,7 @@ class Curve:
     def budget(self, fraction: float) -> int:
         """Returns a budget from the least to what a whole batch needs, or somewhat further.
 
-        Where pieces save next to nothing, budgets would else lie too near each other to tell.
+        Where micro-batches save almost nothing, budgets would else lie too near each other.
         """
         least_bytes, most_bytes = self.points[0][1], self.points[-1][1]
         return round(
@@ -428,8 +430,8 @@ class Budgeted:
 
     Attributes:
         peak_bytes: The most of the whole process, trials included; `None` if it was killed.
-        size: The piece that memfit chose; 0 if it refused to train.
-        largest: The largest piece that keeps the budget.
+        size: The micro-batch that memfit chose; 0 if it refused to train.
+        largest: The largest micro-batch that keeps the budget.
         trials: Steps that memfit tried.
         failed: Those of them that took more than the budget.
         took_s: How long `fit` took.
@@ -457,10 +459,10 @@ def tabulate_budgets(pairs: Sequence[Pair], plan: Plan) -> str:
         for fraction in plan.fractions[:: 2 if pair.case.is_slow else 1]
     ]
     done = run_beside(lambda case: fit_within(*case), cases)
-    head = ("backend", "model", "budget", "whole needs", "peak", "kept", "piece", "largest")
+    head = ("backend", "model", "budget", "whole needs", "peak", "kept", "size", "largest")
     head += ("share", "trials", "failed", "fit", "all aims")
     rows = [
-        fail(pair, "no piece of fixed size could be measured", len(head))
+        fail(pair, "no micro-batch of fixed size could be measured", len(head))
         for pair, curve in zip(pairs, curves, strict=True)
         if curve is None
     ]
@@ -469,7 +471,7 @@ def tabulate_budgets(pairs: Sequence[Pair], plan: Plan) -> str:
     if group is not None:
         remove_group(group)
     by = "a limit on its data" if group is None else "a control group"
-    aims = f"keep the budget with {LEAST_SIZE_SHARE:.0%} of the largest piece and at most "
+    aims = f"keep the budget with {LEAST_SIZE_SHARE:.0%} of the largest size and at most "
     aims += f"{MOST_FAILED_TRIALS} failed trials"
     return "\n".join(
         [
@@ -480,7 +482,7 @@ def tabulate_budgets(pairs: Sequence[Pair], plan: Plan) -> str:
 
 
 def measure_curve(pair: Pair, plan: Plan) -> Curve | None:
-    """Measures pieces of fixed size."""
+    """Measures micro-batches of fixed size."""
     sizes = sorted({max(1, pair.batch_size // part) for part in plan.sizes})
     points = []
     for size in sizes:
@@ -491,7 +493,7 @@ def measure_curve(pair: Pair, plan: Plan) -> Curve | None:
 
 
 def fit_within(pair: Pair, curve: Curve, budget_bytes: int) -> Budgeted:
-    """Trains within a budget, and looks whether larger pieces would have kept it."""
+    """Trains within a budget, and looks whether larger micro-batches would have kept it."""
     try:
         done = run(pair, "within", limit_bytes=budget_bytes, budget_bytes=budget_bytes)
     except RunFailedError:
@@ -512,7 +514,7 @@ def confirm_largest(pair: Pair, size: int, largest: int, budget_bytes: int) -> i
     """Returns the largest size that was seen to fit, where memfit's is well below it.
 
     The curve says about which; it may be wrong, so sizes between the two follow. Of sizes that make
-    the same number of pieces the smallest stands for all, as it does in memfit.
+    the same number of micro-batches the smallest stands for all, as it does in memfit.
     """
     largest = make_even(pair, largest)
     if size >= LEAST_SIZE_SHARE * largest:
@@ -532,7 +534,7 @@ def confirm_largest(pair: Pair, size: int, largest: int, budget_bytes: int) -> i
 
 
 def make_even(pair: Pair, size: int) -> int:
-    """Returns the smallest size that makes as many pieces."""
+    """Returns the smallest size that makes as many micro-batches."""
     return even_size(size, pair.batch_size) if size else 0
 
 
@@ -565,7 +567,7 @@ def is_used(one: Budgeted) -> bool:
 
 
 def share(one: Budgeted) -> float:
-    """Returns the chosen piece as a share of the largest; to refuse is right if nothing fits."""
+    """Returns the chosen size as a share of the largest; to refuse is right if nothing fits."""
     return one.size / one.largest if one.largest else 1.0
 
 
@@ -577,7 +579,7 @@ def describe_budgets(cases: Sequence[tuple[Pair, Curve, int]], done: Sequence[Bu
     killed = sum(one.peak_bytes is None for one in done)
     return (
         f"{kept} of {len(done)} kept the budget ({killed} ended before that); {used} took "
-        f"{LEAST_SIZE_SHARE:.0%} of the largest piece or more; {few} had at most "
+        f"{LEAST_SIZE_SHARE:.0%} of the largest size or more; {few} had at most "
         f"{MOST_FAILED_TRIALS} failed trials, the most was {max(one.failed for one in done)}."
     )
 
@@ -644,7 +646,7 @@ def main() -> None:
     # Recomputation keeps what blocks hand on; the dense net has nothing else.
     in_blocks = [pair for pair in smaller if pair.case.name != "dense"]
     tables: dict[str, Callable[[], str]] = {
-        "1": lambda: tabulate_pieces(pairs, plan),
+        "1": lambda: tabulate_micro_batches(pairs, plan),
         "2": lambda: tabulate_batches(smaller, plan),
         "3": lambda: tabulate_recomputing(in_blocks, plan),
         "4": lambda: tabulate_budgets(smaller, plan),

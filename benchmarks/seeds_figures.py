@@ -16,7 +16,7 @@ MOST_MODEL_BYTES = 300_000
 
 Runs = dict[tuple[str, str, str], Ran]
 ACCUMULATION = SEEDS / "accumulation"
-WAYS = ("32", "128", "made-to-run", "pieces-32", "pieces-8")
+WAYS = ("32", "128", "made-to-run", "micro-batches-32", "micro-batches-8")
 _UPDATE = re.compile(r"^update \| (.+) \| (.+) \| (\S+) \| (\S+)$", re.MULTILINE)
 _ADDED = re.compile(r"^added bytes (\d+)$", re.MULTILINE)
 
@@ -60,7 +60,7 @@ def figure_accumulation(backends: Sequence[str], run: Runner) -> str:
         for optimizer, way, differs, step in _UPDATE.findall(ran.stdout):
             reached = say(float(differs) <= MOST_WEIGHT_DIFFERENCE)
             updates.append((backend, optimizer, way, differs, step, reached))
-    steps = [("backend", "places", *WAYS, "pieces-8 at most 32's")]
+    steps = [("backend", "places", *WAYS, "micro-batches-8 at most 32's")]
     steps += [measure_steps("tensorflow", "1", run)] if "tensorflow" in backends else []
     steps += [measure_steps(backend, "8000", run) for backend in backends]
     return (
@@ -86,7 +86,7 @@ def measure_steps(backend: str, places: str, run: Runner) -> tuple[str, ...]:
         if (found := _ADDED.search(one.stdout))
     }
     cells = (show_mb(added[way]) if way in added else "-" for way in WAYS)
-    is_reached = added.get("pieces-8", float("inf")) <= added.get("32", 0)
+    is_reached = added.get("micro-batches-8", float("inf")) <= added.get("32", 0)
     return backend, places, *cells, say(is_reached)
 
 

@@ -7,7 +7,7 @@ from html import escape
 COLOURS = ("#0f766e", "#c2410c", "#6d28d9")
 _INK, _QUIET, _RULE, _PAPER = "#1f2937", "#6b7280", "#e5e7eb", "#ffffff"
 _WIDTH, _HEIGHT = 860, 280
-_STEPS_MB = (25, 50, 75, 100, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
+_STEPS_MB = (25, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
 _LEFT, _TOP, _BOTTOM, _GAP = 74, 58, 34, 22
 
 
@@ -33,7 +33,7 @@ class Panel:
     Attributes:
         title: What is above it.
         lines: Its curves.
-        bands: Stretches of time to shade, from and to.
+        bands: Intervals of time to shade, from and to.
     """
 
     title: str
@@ -61,7 +61,7 @@ def draw_panels(panels: Sequence[Panel], description: str) -> str:
 
 
 class _Frame:
-    """Where a panel is, and from seconds and bytes to its places."""
+    """Where a panel is, and how seconds and bytes become coordinates."""
 
     def __init__(self, left: float, width: float, top_mb: float, panel: Panel) -> None:
         self.left, self.width, self.top_mb = left, width, top_mb
@@ -124,10 +124,5 @@ def _text(text: str, x: float, y: float, colour: str, anchor: str, weight: int =
 
 
 def _round_up(size_mb: float) -> float:
-    """Returns a size a little above, of which a quarter is a round number."""
-    step = next(
-        one
-        for one in (25, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
-        if 4 * one >= size_mb
-    )
-    return 4.0 * step
+    """Returns a slightly larger size whose quarter is a round number."""
+    return 4.0 * next(step for step in _STEPS_MB if 4 * step >= size_mb)

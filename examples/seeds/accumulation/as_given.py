@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-BATCH, PIECES, EPOCHS = 32, 4, 7
+BATCH, PARTS, EPOCHS = 32, 4, 7
 
 keras.utils.set_random_seed(0)
 x = np.random.rand(10_000, 100).astype("float32")
@@ -29,7 +29,7 @@ def train_step(features, labels):
     for i in range(len(gradients)):
         sums[i] += gradients[i]
     counter.assign_add(1)
-    if tf.math.equal(counter, PIECES):
+    if tf.math.equal(counter, PARTS):
         optimizer.apply_gradients(zip(sums, model.trainable_variables))
         for total in sums:
             total.assign(tf.zeros_like(total))

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-BATCH, PIECES, EPOCHS = 32, 4, 7
+BATCH, PARTS, EPOCHS = 32, 4, 7
 
 keras.utils.set_random_seed(0)
 x = np.random.rand(10_000, 100).astype("float32")
@@ -22,7 +22,7 @@ sums = [tf.Variable(tf.zeros_like(weight)) for weight in model.trainable_variabl
 
 
 @tf.function
-def add_piece(features, labels, share):
+def add_part(features, labels, share):
     with tf.GradientTape() as tape:
         loss = loss_fn(labels, model(features, training=True))
     gradients = tape.gradient(loss, model.trainable_variables)
@@ -41,10 +41,10 @@ def update():
 rows = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x))
 for _ in range(EPOCHS):
     losses = []
-    for features, labels in rows.batch(BATCH * PIECES):
+    for features, labels in rows.batch(BATCH * PARTS):
         for begin in range(0, len(labels), BATCH):
-            piece = slice(begin, begin + BATCH)
-            share = tf.constant(len(labels[piece]) / len(labels), tf.float32)
-            losses.append(float(add_piece(features[piece], labels[piece], share)))
+            part = slice(begin, begin + BATCH)
+            share = tf.constant(len(labels[part]) / len(labels), tf.float32)
+            losses.append(float(add_part(features[part], labels[part], share)))
         update()
 print("final loss", np.mean(losses))

@@ -9,12 +9,12 @@ import numpy as np
 
 import memfit
 
-BATCH, PIECES = 32, 4
+BATCH, PARTS = 32, 4
 OPTIMIZERS = {"adam": keras.optimizers.Adam, "sgd": keras.optimizers.SGD}
 
 rng = np.random.default_rng(0)
-x = rng.random((BATCH * PIECES, 100), dtype="float32")
-y = rng.integers(0, 10, BATCH * PIECES)
+x = rng.random((BATCH * PARTS, 100), dtype="float32")
+y = rng.integers(0, 10, BATCH * PARTS)
 
 
 def build(optimizer):
@@ -44,7 +44,7 @@ def update_with_memfit(name):
 
 
 def update_with_keras(name):
-    model = build(OPTIMIZERS[name](gradient_accumulation_steps=PIECES))
+    model = build(OPTIMIZERS[name](gradient_accumulation_steps=PARTS))
     for begin in range(0, len(x), BATCH):
         model.train_on_batch(x[begin : begin + BATCH], y[begin : begin + BATCH])
     return model

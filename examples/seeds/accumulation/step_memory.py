@@ -1,8 +1,8 @@
 """What one step with an effective batch of 128 adds to memory: `step_memory.py WAY PLACES`.
 
 WAY is the rows of a batch, "made-to-run" for the loop of the document in parts of 32, or
-"pieces-N" for memfit. PLACES is how often the model of the document is applied to each row, as
-in a segmentation: 1 is the document's own scale. Linux only.
+"micro-batches-N" for memfit. PLACES is how often the model of the document is applied to each row,
+as in a segmentation: 1 is the document's own scale. Linux only.
 """
 
 import gc
@@ -54,8 +54,8 @@ def accumulate():
     model.optimizer.apply_gradients(zip(sums, model.trainable_variables, strict=True))
 
 
-if way.startswith("pieces-"):
-    memfit.split(model, int(way.removeprefix("pieces-")))
+if way.startswith("micro-batches-"):
+    memfit.split(model, int(way.removeprefix("micro-batches-")))
 x, y = keras.ops.convert_to_tensor(x), keras.ops.convert_to_tensor(y)
 keras.ops.convert_to_numpy(x[:1])
 gc.collect()

@@ -1,4 +1,4 @@
-"""An effective batch of 128 in pieces of 32: one line, and Keras's own fit."""
+"""An effective batch of 128 as micro-batches of 32: one line, and Keras's own fit."""
 
 import keras
 import numpy as np

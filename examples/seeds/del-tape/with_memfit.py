@@ -1,4 +1,4 @@
-"""What does free activations early: each batch in pieces of 16, inside one step."""
+"""What does free activations early: each batch as micro-batches of 16, inside one step."""
 
 import keras
 import numpy as np

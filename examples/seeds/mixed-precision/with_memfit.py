@@ -1,4 +1,4 @@
-"""The same training in float32, in pieces of 256: less memory with the same result."""
+"""The same training in float32, as micro-batches of 256: less memory with the same result."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""The model that was wanted, in pieces of 64: its weights stay, its activations shrink."""
+"""The intended model, as micro-batches of 64: its weights stay, its activations shrink."""
 
 import keras
 import numpy as np
