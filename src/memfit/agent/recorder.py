@@ -29,7 +29,7 @@ from memfit.measure.process import read_children, read_process
 from memfit.record.handover import sample_every_s
 from memfit.record.jsonl import Writer
 from memfit.record.run_folder import create_file
-from memfit.record.samples import FORMAT, End, Header, Progress, Sample, Trouble
+from memfit.record.samples import FORMAT, End, Header, Sample, StepProgress, Trouble
 from memfit.user_code.frames import find_running, is_importing, tell_place
 
 _MOST_TROUBLES = 20
@@ -64,9 +64,9 @@ class Counters:
         self.steps_before += self.step or 0
         self.step = None
 
-    def freeze(self) -> Progress:
+    def freeze(self) -> StepProgress:
         """Returns the counters as they are now."""
-        return Progress(
+        return StepProgress(
             fit=self.fit,
             epoch=self.epoch,
             epochs=self.epochs,

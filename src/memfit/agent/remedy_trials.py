@@ -7,7 +7,7 @@ import time
 from memfit.heap.tracked import count_types
 from memfit.measure.malloc import read_allocator, trim
 from memfit.measure.process import read_process
-from memfit.record.evidence import Trial
+from memfit.record.evidence import RemedyTrial
 from memfit.user_code.frames import is_user_class
 
 _MOST_EXAMPLES = 6
@@ -15,25 +15,25 @@ _MOST_EXAMPLES = 6
 _collect = gc.collect
 
 
-def try_trim() -> Trial | None:
+def try_trim() -> RemedyTrial | None:
     """Has malloc give back what it keeps; `None` where it cannot."""
     begun_s = time.perf_counter()
     before_bytes = _held_bytes()
     if not trim():
         return None
-    return Trial(
+    return RemedyTrial(
         time.monotonic(), "trim", before_bytes, _held_bytes(), time.perf_counter() - begun_s
     )
 
 
-def try_collect() -> Trial:
+def try_collect() -> RemedyTrial:
     """Runs the garbage collector once. What it freed shows in malloc, which may keep it."""
     begun_s = time.perf_counter()
     before_bytes, types_before = _in_use_bytes(), count_types()
     num_collected = _collect()
     after_bytes = _in_use_bytes()
     freed = (types_before - count_types()).most_common()
-    return Trial(
+    return RemedyTrial(
         t_s=time.monotonic(),
         remedy="collect",
         before_bytes=before_bytes,

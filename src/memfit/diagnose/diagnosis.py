@@ -12,7 +12,7 @@ from memfit.diagnose.killed import find_killed
 from memfit.diagnose.limits import find_near_limit, headroom_bytes, peak_rss_bytes
 from memfit.diagnose.ranking import find_causes
 from memfit.measure.limits import Limit
-from memfit.record.evidence import Called, Hinted, Trial
+from memfit.record.evidence import Called, Hinted, RemedyTrial
 from memfit.record.recording import Recording
 
 # Sent by people and schedulers to end a run; none of these is the script's failure.
@@ -82,7 +82,7 @@ def diagnose(recording: Recording) -> Diagnosis:
 
 
 def _first_trial_t_s(recording: Recording) -> float | None:
-    trials = [one for one in recording.of(Trial) if one.remedy == "trim"]
+    trials = [one for one in recording.of(RemedyTrial) if one.remedy == "trim"]
     return trials[0].t_s - trials[0].cost_s if trials else None
 
 

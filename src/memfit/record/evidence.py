@@ -165,7 +165,7 @@ class Loaded(Evidence, frozen=True):
     statement: str | None = None
 
 
-class Trial(Evidence, frozen=True):
+class RemedyTrial(Evidence, frozen=True, tag="trial"):
     """A remedy that was tried, and what it gave back.
 
     Attributes:

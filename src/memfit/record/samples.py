@@ -68,7 +68,7 @@ class Software(Entry, frozen=True):
     malloc: str | None = None
 
 
-class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
+class StepProgress(msgspec.Struct, frozen=True, omit_defaults=True):
     """How far the training is.
 
     Attributes:
@@ -136,7 +136,7 @@ class Sample(Entry, frozen=True):
     pressure: Pressure | None = None
     proportional: ProportionalMemory | None = None
     children_own_bytes: int | None = None
-    progress: Progress | None = None
+    progress: StepProgress | None = None
     probe_s: float | None = None
     at: str | None = None
     is_importing: bool = False

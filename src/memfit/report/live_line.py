@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.killed import format_rate
 from memfit.measure.limits import Limit
-from memfit.record.samples import Progress
+from memfit.record.samples import StepProgress
 from memfit.units import format_size
 
 
@@ -25,7 +25,7 @@ class LiveStatus:
     peak_bytes: int
     limit: Limit | None = None
     growth: Growth | None = None
-    progress: Progress | None = None
+    progress: StepProgress | None = None
 
 
 def format_status(status: LiveStatus, width: int) -> str:
@@ -42,7 +42,7 @@ def format_status(status: LiveStatus, width: int) -> str:
     return " · ".join(parts)[:width]
 
 
-def _format_progress(progress: Progress) -> list[str]:
+def _format_progress(progress: StepProgress) -> list[str]:
     if progress.epoch is None:
         steps = getattr(progress, progress.counter)
         return [f"step {steps:,}"] if steps else []

@@ -9,7 +9,7 @@ from memfit.measure.limits import Limit
 from memfit.record.read_run import FileReader
 from memfit.record.recording import Recording
 from memfit.record.run_folder import SUPERVISOR_FILE, list_files
-from memfit.record.samples import Header, Mark, Progress, Sample
+from memfit.record.samples import Header, Mark, Sample, StepProgress
 from memfit.report.live_line import LiveStatus
 
 # Growth is judged again this often, and more rarely as a run gets long.
@@ -32,7 +32,7 @@ class LiveRun:
         self._inside: list[Sample] = []
         self._marks: list[Mark] = []
         self._limit: Limit | None = None
-        self._progress: Progress | None = None
+        self._progress: StepProgress | None = None
         self._growth: Growth | None = None
         self._peak_bytes = 0
         self._begin_s: float | None = None

@@ -6,7 +6,7 @@ from memfit.measure.limits import Limit
 from memfit.measure.malloc import AllocatorMemory
 from memfit.measure.process import ChildMemory, ProcessMemory
 from memfit.record.recording import Recording
-from memfit.record.samples import FORMAT, Header, Mark, Progress, Sample
+from memfit.record.samples import FORMAT, Header, Mark, Sample, StepProgress
 
 MB = 1_000_000
 PID = 100
@@ -33,7 +33,7 @@ def inside(t_s, held_bytes, *, free_bytes=0, steps=0, updates=0, calls=0):
         PID,
         ProcessMemory(held_bytes, anonymous_bytes=held_bytes),
         allocator=AllocatorMemory(held_bytes - free_bytes, free_bytes, 0),
-        progress=Progress(total_steps=steps, updates=updates, calls=calls),
+        progress=StepProgress(total_steps=steps, updates=updates, calls=calls),
     )
 
 

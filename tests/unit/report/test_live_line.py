@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from memfit.diagnose.growth.growth import Growth
 from memfit.measure.limits import Limit
-from memfit.record.samples import Progress
+from memfit.record.samples import StepProgress
 from memfit.report.live_line import LiveStatus, format_status
 
 GROWTH = Growth(
@@ -15,15 +15,15 @@ GROWTH = Growth(
     high_share=1.1,
     begin_t_s=0.0,
     end_t_s=60.0,
-    num_windows=6,
-    unit="window",
+    num_intervals=6,
+    unit="interval",
 )
 FULL = LiveStatus(
     rss_bytes=1_310_000_000,
     peak_bytes=1_500_000_000,
     limit=Limit(8 * 10**9, "cgroup v2"),
     growth=GROWTH,
-    progress=Progress(epoch=3, epochs=20, step=120, steps=400, total_steps=920),
+    progress=StepProgress(epoch=3, epochs=20, step=120, steps=400, total_steps=920),
 )
 PARTS = [
     "memfit 1.31 GB",
@@ -67,13 +67,13 @@ def test_what_is_not_known_is_not_shown():
 @pytest.mark.parametrize(
     ("progress", "shown"),
     [
-        (Progress(), []),
-        (Progress(epoch=3), ["epoch 3"]),
-        (Progress(epoch=3, epochs=20, step=120), ["epoch 3/20", "step 120"]),
-        (Progress(total_steps=1234, updates=7, calls=9), ["step 1,234"]),
-        (Progress(updates=7, calls=9), ["step 7"]),
-        (Progress(calls=9), ["step 9"]),
-        (Progress(updates=21, calls=1200), ["step 1,200"]),  # updates while it was traced
+        (StepProgress(), []),
+        (StepProgress(epoch=3), ["epoch 3"]),
+        (StepProgress(epoch=3, epochs=20, step=120), ["epoch 3/20", "step 120"]),
+        (StepProgress(total_steps=1234, updates=7, calls=9), ["step 1,234"]),
+        (StepProgress(updates=7, calls=9), ["step 7"]),
+        (StepProgress(calls=9), ["step 9"]),
+        (StepProgress(updates=21, calls=1200), ["step 1,200"]),  # updates while it was traced
     ],
 )
 def test_progress_is_epochs_where_there_are_epochs_and_steps_otherwise(progress, shown):

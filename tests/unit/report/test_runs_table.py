@@ -20,8 +20,8 @@ GROWTH = Growth(
     high_share=1.1,
     begin_t_s=0.0,
     end_t_s=60.0,
-    num_windows=6,
-    unit="window",
+    num_intervals=6,
+    unit="interval",
 )
 
 

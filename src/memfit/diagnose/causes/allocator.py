@@ -5,7 +5,7 @@ import itertools
 from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.finding import Finding
 from memfit.measure.malloc import AllocatorMemory
-from memfit.record.evidence import Holding, Trial
+from memfit.record.evidence import Holding, RemedyTrial
 from memfit.record.samples import Sample
 from memfit.units import format_size
 
@@ -49,7 +49,7 @@ def _of_malloc(case: Case, readings: list[AllocatorMemory]) -> list[Finding]:
     freed_bytes = max(
         (
             one.before_bytes - one.after_bytes
-            for one in case.recording.of(Trial)
+            for one in case.recording.of(RemedyTrial)
             if one.remedy == "trim"
         ),
         default=0,

@@ -19,13 +19,15 @@ from memfit.record.evidence import (
     Loaded,
     Look,
     Made,
+    RemedyTrial,
     Retraced,
-    Trial,
 )
 from memfit.record.recording import Recording
 from memfit.record.samples import Sample
 
-Seen = TypeVar("Seen", Holding, Retraced, Made, Buffer, Loaded, Called, Allocated, Trial, Hinted)
+Seen = TypeVar(
+    "Seen", Holding, Retraced, Made, Buffer, Loaded, Called, Allocated, RemedyTrial, Hinted
+)
 # A file and a line of the user's code, where known.
 Line = tuple[str | None, int | None]
 # Evidence of a growth that is over does not explain one that goes on.

@@ -2,7 +2,7 @@
 
 from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.finding import Finding
-from memfit.record.evidence import Called, Look, Trial
+from memfit.record.evidence import Called, Look, RemedyTrial
 from memfit.units import format_size
 
 _LEAST_FREED_BYTES = 8_000_000
@@ -28,7 +28,7 @@ def _was_seen(case: Case, number: str) -> bool:
 
 
 def _find(case: Case) -> list[Finding]:
-    trials = [one for one in case.recording.of(Trial) if one.remedy == "collect"]
+    trials = [one for one in case.recording.of(RemedyTrial) if one.remedy == "collect"]
     if case.growth is None or not trials:
         return []
     best = max(trials, key=_freed)
@@ -82,5 +82,5 @@ def _begin_t_s(case: Case) -> float:
     return looks[0].t_s if looks else case.recording.begin_t_s
 
 
-def _freed(trial: Trial) -> int:
+def _freed(trial: RemedyTrial) -> int:
     return max(trial.before_bytes - trial.after_bytes, 0)

@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memfit.diagnose.growth.phases import Phase
-from memfit.diagnose.growth.series import Point
-from memfit.diagnose.growth.trend import MIN_WINDOWS, Trend, find_trend, fit_slope
-from memfit.diagnose.growth.windows import (
-    Window,
+from memfit.diagnose.growth.intervals import (
+    Interval,
     choose_counter,
-    epoch_windows,
-    step_windows,
+    epoch_intervals,
+    step_intervals,
     thin,
-    time_windows,
+    time_intervals,
     while_scripted,
 )
+from memfit.diagnose.growth.phases import Phase
+from memfit.diagnose.growth.series import Point
+from memfit.diagnose.growth.trend import MIN_INTERVALS, Trend, find_trend, fit_slope
 
 # What malloc keeps is called growth only when it is much and does not end.
-# Over this many windows it must rise by this share.
+# Over this many intervals it must rise by this share.
 _RETAINED = ((20, 0.15), (10, 0.2))
 # What is in use jumps more than what is held; a part of the rise is proof enough.
 _USED_SHARE = 0.15
@@ -42,8 +42,8 @@ class Growth:
         high_share: Upper end.
         begin_t_s: Since when.
         end_t_s: Until when it was seen.
-        num_windows: Over how many epochs or stretches of time.
-        unit: `"epoch"` or `"window"`.
+        num_intervals: Over how many epochs or intervals of time.
+        unit: `"epoch"` or `"interval"`.
     """
 
     bytes_per_s: float
@@ -53,7 +53,7 @@ class Growth:
     high_share: float
     begin_t_s: float
     end_t_s: float
-    num_windows: int
+    num_intervals: int
     unit: str
 
 
@@ -126,45 +126,45 @@ def _goes_on(before: Sequence[Point], after: Sequence[Point], growth: Growth) ->
 
 def _judge(points: Sequence[Point], phases: Sequence[Phase]) -> Judgement:
     counter = choose_counter(points)
-    epochs = epoch_windows(points, phases, counter)[1:]
-    has_epochs = len(epochs) >= MIN_WINDOWS
-    windows = epochs if has_epochs else time_windows(points, counter)
-    if len(windows) < MIN_WINDOWS:
+    epochs = epoch_intervals(points, phases, counter)[1:]
+    has_epochs = len(epochs) >= MIN_INTERVALS
+    intervals = epochs if has_epochs else time_intervals(points, counter)
+    if len(intervals) < MIN_INTERVALS:
         return Judgement(why_unknown=_explain_too_little(points, phases))
-    growth = _find_growth(windows)
-    if growth is None and not has_epochs and _rises_much(windows):
+    growth = _find_growth(intervals)
+    if growth is None and not has_epochs and _rises_much(intervals):
         # Where others take the machine, steps slow down and a leak with them.
-        growth = _find_growth(step_windows(points, counter))
+        growth = _find_growth(step_intervals(points, counter))
     return Judgement(growth=growth)
 
 
-def _find_growth(windows: list[Window]) -> Growth | None:
-    windows = thin(windows)
-    trend = _find_trend(windows) if len(windows) >= MIN_WINDOWS else None
-    growth = _describe(windows, trend) if trend else None
-    return None if growth is not None and _is_idle(growth, windows) else growth
+def _find_growth(intervals: list[Interval]) -> Growth | None:
+    intervals = thin(intervals)
+    trend = _find_trend(intervals) if len(intervals) >= MIN_INTERVALS else None
+    growth = _describe(intervals, trend) if trend else None
+    return None if growth is not None and _is_idle(growth, intervals) else growth
 
 
-def _rises_much(windows: Sequence[Window]) -> bool:
+def _rises_much(intervals: Sequence[Interval]) -> bool:
     """Whether memory has risen by far more than it creeps when a training begins."""
-    return windows[-1].held_bytes >= (1 + _MUCH_SHARE) * windows[0].held_bytes
+    return intervals[-1].held_bytes >= (1 + _MUCH_SHARE) * intervals[0].held_bytes
 
 
-def _is_idle(growth: Growth, windows: Sequence[Window]) -> bool:
+def _is_idle(growth: Growth, intervals: Sequence[Interval]) -> bool:
     """Whether memory has hardly risen and would not double in a thousand epochs.
 
     A Keras training that saves its model after every epoch does that.
     """
-    least_bytes = min(window.held_bytes for window in windows)
-    has_risen = windows[-1].held_bytes >= (1 + _HARDLY_SHARE) * least_bytes
+    least_bytes = min(interval.held_bytes for interval in intervals)
+    has_risen = intervals[-1].held_bytes >= (1 + _HARDLY_SHARE) * least_bytes
     per_epoch = growth.bytes_per_epoch
     return not has_risen and per_epoch is not None and per_epoch * _MANY_EPOCHS < least_bytes
 
 
-def _find_trend(windows: Sequence[Window]) -> Trend | None:
+def _find_trend(intervals: Sequence[Interval]) -> Trend | None:
     """What is in use must rise and what is held with it; or what malloc keeps, much and long."""
-    held_bytes = [float(window.held_bytes) for window in windows]
-    used_bytes = _fill([window.used_bytes for window in windows])
+    held_bytes = [float(interval.held_bytes) for interval in intervals]
+    used_bytes = _fill([interval.used_bytes for interval in intervals])
     of_held = find_trend(held_bytes)
     if used_bytes is None:
         return of_held
@@ -196,8 +196,8 @@ def _fill(levels: Sequence[int | None]) -> list[float] | None:
 def _find_retained(held_bytes: list[float], of_held: Trend | None) -> Trend | None:
     """What malloc keeps rises in every clean `fit` for a while: it must be long or large."""
     count = len(held_bytes) - of_held.begin if of_held is not None else 0
-    for num_windows, share in _RETAINED:
-        if count >= num_windows:
+    for num_intervals, share in _RETAINED:
+        if count >= num_intervals:
             return find_trend(held_bytes, share * held_bytes[0])
     return None
 
@@ -210,23 +210,23 @@ def _rises_too(held_bytes: list[float], used_bytes: list[float], begin: int) -> 
     return slope.low > 0 and slope.middle * (len(used_bytes) - begin) >= least_bytes
 
 
-def _describe(windows: Sequence[Window], trend: Trend) -> Growth:
-    first, last = windows[trend.begin], windows[-1]
-    num_windows = len(windows) - trend.begin
-    span = num_windows - 1
-    rise_bytes = trend.per_window * span
-    epochs = sum(window.epochs for window in windows[trend.begin + 1 :])
+def _describe(intervals: Sequence[Interval], trend: Trend) -> Growth:
+    first, last = intervals[trend.begin], intervals[-1]
+    num_intervals = len(intervals) - trend.begin
+    span = num_intervals - 1
+    rise_bytes = trend.per_interval * span
+    epochs = sum(interval.epochs for interval in intervals[trend.begin + 1 :])
     steps = last.total_steps - first.total_steps
     return Growth(
         bytes_per_s=rise_bytes / max(last.end_t_s - first.end_t_s, 1e-9),
         bytes_per_epoch=rise_bytes / epochs if epochs else None,
         bytes_per_step=rise_bytes / steps if steps > 0 else None,
-        low_share=trend.low / trend.per_window,
-        high_share=trend.high / trend.per_window,
+        low_share=trend.low / trend.per_interval,
+        high_share=trend.high / trend.per_interval,
         begin_t_s=first.end_t_s,
         end_t_s=last.end_t_s,
-        num_windows=num_windows,
-        unit="epoch" if epochs else "window",
+        num_intervals=num_intervals,
+        unit="epoch" if epochs else "interval",
     )
 
 
@@ -235,6 +235,6 @@ def _explain_too_little(points: Sequence[Point], phases: Sequence[Phase]) -> str
     seen_s = points[-1].t_s - points[0].t_s if points else 0.0
     seen = f"{num_epochs} epochs" if num_epochs != 1 else "1 epoch"
     return (
-        f"{seen} and {seen_s:.0f} s were seen; growth can be told from "
-        f"{MIN_WINDOWS + 1} epochs, or {MIN_WINDOWS} windows of at least 1 s, on."
+        f"the run had {seen} and {seen_s:.0f} s; this needs at least "
+        f"{MIN_INTERVALS + 1} epochs, or {MIN_INTERVALS} intervals of 1 s."
     )

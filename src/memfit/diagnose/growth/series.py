@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from memfit.record.recording import Recording
-from memfit.record.samples import Progress, Sample
+from memfit.record.samples import Sample, StepProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Point:
     rss_bytes: int
     held_bytes: int
     used_bytes: int | None = None
-    progress: Progress | None = None
+    progress: StepProgress | None = None
     at: str | None = None
     is_importing: bool = False
 
@@ -40,7 +40,7 @@ def total_series(recording: Recording) -> tuple[Point, ...]:
     merged = sorted((*recording.outside, *recording.inside), key=lambda sample: sample.t_s)
     points: list[Point] = []
     watcher: Sample | None = None
-    progress: Progress | None = None
+    progress: StepProgress | None = None
     for sample in merged:
         progress = sample.progress or progress
         if sample.children is not None:
@@ -58,7 +58,7 @@ def _is_same_process(recording: Recording) -> bool:
     return recording.outside[0].pid == recording.inside[0].pid
 
 
-def _point(sample: Sample, watcher: Sample | None, progress: Progress | None) -> Point:
+def _point(sample: Sample, watcher: Sample | None, progress: StepProgress | None) -> Point:
     children_held_bytes = watcher.children_held_bytes if watcher else 0
     held_bytes = sample.process.held_bytes + children_held_bytes
     allocator = sample.allocator

@@ -1,6 +1,6 @@
 """Whether a row of levels rises steadily: the arithmetic under the verdict on growth.
 
-A level is the least memory seen in a window (an epoch, some seconds). What counts is memory
+A level is the least memory seen in an interval (an epoch, some seconds). What counts is memory
 that never comes back, so each level is lowered to the least of all that follow: a saw-tooth
 then is flat, and only what stays is left.
 """
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# Fewer windows than this cannot tell a rise from a start.
-MIN_WINDOWS = 5
+# Fewer intervals than this cannot tell a rise from a start.
+MIN_INTERVALS = 5
 # A clean `fit` creeps by up to some MB before malloc settles (shared facts: 1-2 MB an epoch).
 _LEAST_RISE_BYTES = 4_000_000
 _LEAST_RISE_SHARE = 0.02
@@ -21,8 +21,8 @@ _LEAST_RISE_SHARE = 0.02
 _LEAST_SHARE_OF_EARLIER_RATE = 0.6
 # But a rise of this share is no creep, and a busy machine slows a leak down, too.
 _NO_CREEP_SHARE = 0.1
-# In this many windows a leak has risen more often than a pool that takes a piece now and then.
-_LONG_WINDOWS = 15
+# In this many intervals a leak has risen more often than a pool that takes a piece now and then.
+_LONG_INTERVALS = 15
 _LEAST_OF_MEAN = 0.9
 # Every third of the time has its part in a steady rise.
 _LEAST_THIRD = 0.15
@@ -39,13 +39,13 @@ class Trend:
 
     Attributes:
         begin: Index of the first level that belongs to it.
-        per_window: Median slope, in units of level a window.
+        per_interval: Median slope, in units of level an interval.
         low: Lower end of the 90% interval of the slope.
         high: Upper end.
     """
 
     begin: int
-    per_window: float
+    per_interval: float
     low: float
     high: float
 
@@ -62,12 +62,12 @@ def find_trend(levels: Sequence[float], least_rise: float | None = None) -> Tren
     """Returns the longest steady rise that lasts until the end, or `None`.
 
     Args:
-        levels: Levels of equal windows, in order.
+        levels: Levels of equal intervals, in order.
         least_rise: How much the levels must rise in all. Defaults to 4 MB or 2% of the level,
             whichever is more.
     """
     staying = what_stays(levels)
-    for begin in range(len(levels) - MIN_WINDOWS + 1):
+    for begin in range(len(levels) - MIN_INTERVALS + 1):
         part = staying[begin:]
         least = least_rise or max(_LEAST_RISE_BYTES, _LEAST_RISE_SHARE * part[0])
         least = max(least, _LEAST_TO_NOISE * _noise(levels[: begin + 1]), 2 * _swing(levels, begin))
@@ -127,12 +127,12 @@ def _is_stairs(staying: Sequence[float]) -> bool:
     steps = _steps(staying)
     mean = sum(steps) / len(steps)
     num_jumps = sum(step >= _LEAST_OF_MEAN * mean for step in steps)
-    return len(staying) >= _LONG_WINDOWS and num_jumps < MIN_WINDOWS - 1
+    return len(staying) >= _LONG_INTERVALS and num_jumps < MIN_INTERVALS - 1
 
 
 def _noise(levels: Sequence[float]) -> float:
     """How far neighbours differ; nothing is known from too few."""
-    return statistics.median(map(abs, _steps(levels))) if len(levels) >= MIN_WINDOWS else 0.0
+    return statistics.median(map(abs, _steps(levels))) if len(levels) >= MIN_INTERVALS else 0.0
 
 
 def _swing(levels: Sequence[float], begin: int) -> float:

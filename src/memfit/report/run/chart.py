@@ -122,7 +122,7 @@ def _trace(curve: Curve, scale: Scale) -> Plain:
 
 
 def _growth_line(diagnosis: Diagnosis, scale: Scale) -> list[Plain]:
-    """The slope, laid through the memory held in the stretch that it was found in."""
+    """The slope, laid through the memory held of the part of the run that it was found in."""
     growth = diagnosis.growth
     if growth is None:
         return []

@@ -58,7 +58,7 @@ def _growth(growth: Growth | None, exhaustion_s: float | None) -> dict[str, Any]
         "bytes_per_s": _whole(growth.bytes_per_s),
         "projected_exhaustion_s": None if exhaustion_s is None else round(exhaustion_s, 1),
         "interval": [round(growth.low_share, 3), round(growth.high_share, 3)],
-        "windows": growth.num_windows,
+        "num_intervals": growth.num_intervals,
     }
 
 

@@ -83,7 +83,7 @@ def _how_sure(growth: Growth) -> str:
     rate = growth.bytes_per_s if growth.bytes_per_epoch is None else growth.bytes_per_epoch
     low, high = format_size(rate * growth.low_share), format_size(rate * growth.high_share)
     return (
-        f"Seen over {growth.num_windows} {unit}; "
+        f"Seen over {growth.num_intervals} {unit}; "
         f"between {low} and {high} {'a second' if per_s else 'an epoch'} (90% interval)."
     )
 

@@ -17,8 +17,8 @@ from memfit.record.evidence import (
     Loaded,
     Look,
     Made,
+    RemedyTrial,
     Retraced,
-    Trial,
 )
 
 GROWING = trained([(500 + 20 * number) * MB for number in range(12)], epoch_s=10)
@@ -237,7 +237,7 @@ def test_data_that_is_held_whole_is_a_problem_where_there_is_little_room():
 
 
 def test_garbage_is_told_where_the_collector_is_off_and_a_collection_proves_it():
-    trial = Trial(100.0, "collect", 700 * MB, 560 * MB, 0.2, 9000, {"Node": 5000})
+    trial = RemedyTrial(100.0, "collect", 700 * MB, 560 * MB, 0.2, 9000, {"Node": 5000})
     off = Called(100.0, "gc.disable", 1, "train.py", 2, "gc.disable()")
 
     (finding,) = diagnosed(*looks(collector_off=(1, 1, 1, 1)), trial, off).findings
@@ -248,7 +248,7 @@ def test_garbage_is_told_where_the_collector_is_off_and_a_collection_proves_it()
 
 
 def test_a_collection_that_frees_little_proves_nothing():
-    trial = Trial(100.0, "collect", 700 * MB, 698 * MB, 0.2, 9000, {"Node": 5000})
+    trial = RemedyTrial(100.0, "collect", 700 * MB, 698 * MB, 0.2, 9000, {"Node": 5000})
 
     assert codes(*looks(collector_off=(1, 1, 1, 1)), trial) == ["unexplained-growth"]
 
@@ -256,7 +256,7 @@ def test_a_collection_that_frees_little_proves_nothing():
 def test_what_malloc_keeps_is_told_with_the_proof():
     levels = [(500 + 20 * number) * MB for number in range(30)]
     recording = trained(levels, frees_bytes=[20 * number * MB for number in range(30)])
-    trial = Trial(150.0, "trim", 700 * MB, 600 * MB, 0.01)
+    trial = RemedyTrial(150.0, "trim", 700 * MB, 600 * MB, 0.01)
 
     (finding,) = diagnosed(trial, recording=recording).findings
 

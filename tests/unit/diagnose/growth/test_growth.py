@@ -43,7 +43,7 @@ def test_too_few_epochs_and_too_little_time_say_so():
     judgement = judge(trained([500 * MB, 600 * MB, 700 * MB], epoch_s=0.5))
 
     assert judgement.growth is None
-    assert "3 epochs and 1 s were seen" in judgement.why_unknown
+    assert "the run had 3 epochs and 1 s" in judgement.why_unknown
 
 
 def test_what_imports_take_is_not_growth():
@@ -60,7 +60,7 @@ def test_what_imports_take_is_not_growth():
 
 
 def test_nothing_recorded_says_so():
-    assert "0 epochs and 0 s were seen" in judge(Recording("empty")).why_unknown
+    assert "the run had 0 epochs and 0 s" in judge(Recording("empty")).why_unknown
 
 
 def test_what_malloc_keeps_for_a_while_is_not_growth():
@@ -132,7 +132,7 @@ def test_a_custom_loop_is_judged_over_time_and_counts_compiled_calls():
     growth = judge(Recording("made", header(), inside=tuple(samples), end_t_s=60)).growth
 
     assert growth is not None
-    assert growth.unit == "window"
+    assert growth.unit == "interval"
     assert growth.bytes_per_epoch is None
     assert growth.bytes_per_step == pytest.approx(3 * MB / 50, rel=0.05)
 
@@ -188,7 +188,7 @@ def test_few_long_epochs_are_judged_over_time():
     growth = judge(Recording("made", header(), inside=samples, marks=recording.marks)).growth
 
     assert growth is not None
-    assert growth.unit == "window"
+    assert growth.unit == "interval"
     assert growth.bytes_per_s == pytest.approx(0.2 * MB, rel=0.05)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.diagnose.growth.trend import MIN_WINDOWS, find_trend, what_stays
+from memfit.diagnose.growth.trend import MIN_INTERVALS, find_trend, what_stays
 
 MB = 1_000_000
 BASE = 300 * MB
@@ -27,7 +27,7 @@ def test_a_steady_rise_is_a_trend_with_its_rate():
     trend = find_trend([BASE + 5 * MB * number for number in range(10)])
 
     assert trend is not None
-    assert trend.per_window == pytest.approx(5 * MB)
+    assert trend.per_interval == pytest.approx(5 * MB)
     assert trend.begin == 0
 
 
@@ -96,7 +96,7 @@ def test_a_saw_tooth_on_a_leak_is_a_trend_with_the_rate_of_the_leak(period):
     trend = find_trend(levels)
 
     assert trend is not None
-    assert trend.per_window == pytest.approx(20 * MB, rel=0.1)
+    assert trend.per_interval == pytest.approx(20 * MB, rel=0.1)
 
 
 def test_a_leak_under_noise_is_found_and_its_interval_holds_the_rate():
@@ -117,7 +117,7 @@ def test_a_leak_that_begins_late_is_found_from_where_it_begins():
 
     assert trend is not None
     assert 12 <= trend.begin <= 15
-    assert trend.per_window == pytest.approx(10 * MB, rel=0.2)
+    assert trend.per_interval == pytest.approx(10 * MB, rel=0.2)
 
 
 def test_a_leak_is_called_within_five_windows_of_its_beginning():
@@ -146,7 +146,7 @@ def test_a_leak_in_jumps_every_few_windows_is_a_trend():
     trend = find_trend(levels)
 
     assert trend is not None
-    assert trend.per_window == pytest.approx(10 * MB, rel=0.2)
+    assert trend.per_interval == pytest.approx(10 * MB, rel=0.2)
 
 
 def test_three_small_jumps_in_a_long_time_are_no_trend():
@@ -159,7 +159,7 @@ def test_three_small_jumps_in_a_long_time_are_no_trend():
 
 
 def test_too_few_windows_are_no_trend():
-    levels = [BASE + 50.0 * MB * number for number in range(MIN_WINDOWS - 1)]
+    levels = [BASE + 50.0 * MB * number for number in range(MIN_INTERVALS - 1)]
 
     assert find_trend(levels) is None
 
@@ -172,14 +172,14 @@ def test_what_stays_never_falls_and_is_never_above_the_levels(levels):
     assert all(low <= level for low, level in zip(staying, levels, strict=True))
 
 
-@given(st.lists(st.floats(1e6, 1e11), min_size=MIN_WINDOWS, max_size=40))
+@given(st.lists(st.floats(1e6, 1e11), min_size=MIN_INTERVALS, max_size=40))
 def test_falling_memory_is_never_a_trend(levels):
     assert find_trend(sorted(levels, reverse=True)) is None
 
 
 @given(
     rate=st.floats(2 * MB, 500 * MB),
-    count=st.integers(MIN_WINDOWS + 1, 60),
+    count=st.integers(MIN_INTERVALS + 1, 60),
     base=st.floats(50 * MB, 5000 * MB),
 )
 def test_every_even_leak_above_the_threshold_is_found(rate, count, base):
@@ -191,4 +191,4 @@ def test_every_even_leak_above_the_threshold_is_found(rate, count, base):
     trend = find_trend(levels)
 
     assert trend is not None
-    assert trend.per_window == pytest.approx(rate, rel=1e-6)
+    assert trend.per_interval == pytest.approx(rate, rel=1e-6)

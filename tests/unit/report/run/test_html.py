@@ -24,7 +24,7 @@ from memfit.measure.malloc import AllocatorMemory
 from memfit.measure.nvidia import NvidiaMemory
 from memfit.measure.process import ChildMemory, ProcessMemory, ProportionalMemory
 from memfit.record.recording import Recording
-from memfit.record.samples import Exit, Header, Mark, Progress, Sample, Software, Trouble
+from memfit.record.samples import Exit, Header, Mark, Sample, Software, StepProgress, Trouble
 from memfit.report.run.chart import Chart, build_chart
 from memfit.report.run.chart_curves import Curve, thin_curve
 from memfit.report.run.html import render_html
@@ -654,7 +654,7 @@ EDGES = {
     "still running": make_growing(exit=None),
     "one sample": make_recording([seen_outside(0, GB)]),
     "one sample of nothing": make_recording([seen_outside(0, 0)]),
-    "from inside only": make_recording(inside=[seen_inside(0, GB, progress=Progress())]),
+    "from inside only": make_recording(inside=[seen_inside(0, GB, progress=StepProgress())]),
     "only malloc of another process": make_recording(
         outside=[structs.replace(seen_outside(0, GB), children=None)],
         inside=[seen_inside(1, GB, pid=8, allocator=AllocatorMemory(MB, 0, 0))],

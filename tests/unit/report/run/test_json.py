@@ -40,7 +40,7 @@ DIAGNOSIS = Diagnosis(
         high_share=1.1,
         begin_t_s=20.0,
         end_t_s=60.0,
-        num_windows=6,
+        num_intervals=6,
         unit="epoch",
     ),
     projected_exhaustion_s=690.04,
@@ -145,7 +145,7 @@ def test_growth_is_told_in_whole_bytes_with_its_interval(result):
         "bytes_per_s": 1_000_000,
         "projected_exhaustion_s": 690.0,
         "interval": [0.912, 1.1],
-        "windows": 6,
+        "num_intervals": 6,
     }
 
 

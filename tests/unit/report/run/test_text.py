@@ -27,10 +27,10 @@ GROWTH = Growth(
     high_share=1.5,
     begin_t_s=0.0,
     end_t_s=60.0,
-    num_windows=6,
+    num_intervals=6,
     unit="epoch",
 )
-IN_TIME = replace(GROWTH, bytes_per_epoch=None, unit="window")
+IN_TIME = replace(GROWTH, bytes_per_epoch=None, unit="interval")
 KILLED = Finding(
     "killed",
     "Killed by the kernel for want of memory in its control group at 1.98 GB of a 2.00 GB limit.",

@@ -1,4 +1,4 @@
-"""A run cut into windows, epochs or stretches of time or of steps, with the memory of each."""
+"""A run cut into intervals (epochs, or equal parts of its time or steps), with their memory."""
 
 import bisect
 from collections.abc import Sequence
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from memfit.diagnose.growth.phases import Phase
 from memfit.diagnose.growth.series import Point
 
-# More windows tell nothing new, and the slope looks at all pairs.
-_MOST_WINDOWS = 60
-# A run without epochs is cut into windows of time.
+# More intervals tell nothing new, and the slope looks at all pairs.
+_MOST_INTERVALS = 60
+# A run without epochs is cut into intervals of time.
 _SHORTEST_S = 3.0
-_POINTS_PER_WINDOW = 2
-_MOST_TIME_WINDOWS = 24
+_POINTS_PER_INTERVAL = 2
+_MOST_TIME_INTERVALS = 24
 # Fewer calls than this are not the steps of a loop.
 _FEWEST_STEPS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """An epoch or a stretch of time, with the least memory seen in it.
+class Interval:
+    """An epoch or another part of a run, with the least memory seen in it.
 
-    `epochs` is how many epochs it covers; none for a stretch of time.
+    `epochs` is how many epochs it covers; 0 for an interval of time or steps.
     """
 
     end_t_s: float
@@ -31,43 +31,45 @@ class Window:
     epochs: int = 0
 
 
-def epoch_windows(points: Sequence[Point], phases: Sequence[Phase], counter: str) -> list[Window]:
+def epoch_intervals(
+    points: Sequence[Point], phases: Sequence[Phase], counter: str
+) -> list[Interval]:
     """Epochs that were finished, in their order."""
     times = [point.t_s for point in points]
-    windows = []
+    intervals = []
     for phase in phases:
         if phase.name != "epoch" or not phase.is_finished:
             continue
         first = bisect.bisect_left(times, phase.begin_t_s)
         last = bisect.bisect_right(times, phase.end_t_s)
         if last > first:
-            windows.append(_window(points[first:last], counter, epochs=1))
-    return windows
+            intervals.append(_interval(points[first:last], counter, epochs=1))
+    return intervals
 
 
-def time_windows(points: Sequence[Point], counter: str) -> list[Window]:
-    """Equal stretches of time between the first and the last step; of all time without steps."""
+def time_intervals(points: Sequence[Point], counter: str) -> list[Interval]:
+    """Equal intervals of time between the first and the last step; of all time without steps."""
     points = _while_training(points, counter)
     if not points or points[-1].t_s - points[0].t_s < _SHORTEST_S:
         return []
     return _cut(points, [point.t_s for point in points], counter)
 
 
-def step_windows(points: Sequence[Point], counter: str) -> list[Window]:
-    """As many steps each, between the first and the last."""
+def step_intervals(points: Sequence[Point], counter: str) -> list[Interval]:
+    """Intervals of as many steps each, between the first and the last."""
     points = _while_training(points, counter)
     return _cut(points, [float(_steps(point, counter)) for point in points], counter)
 
 
-def _cut(points: Sequence[Point], places: Sequence[float], counter: str) -> list[Window]:
-    """Windows of equal length in what `places` count; those without a point are left out."""
-    count = min(_MOST_TIME_WINDOWS, len(points) // _POINTS_PER_WINDOW)
+def _cut(points: Sequence[Point], places: Sequence[float], counter: str) -> list[Interval]:
+    """Intervals of equal length in what `places` count; those without a point are left out."""
+    count = min(_MOST_TIME_INTERVALS, len(points) // _POINTS_PER_INTERVAL)
     length = (places[-1] - places[0]) / max(count, 1)
     groups: dict[int, list[Point]] = {}
     for point, place in zip(points, places, strict=True):
         number = min(int((place - places[0]) / length), count - 1) if length else 0
         groups.setdefault(number, []).append(point)
-    return [_window(group, counter) for _, group in sorted(groups.items())]
+    return [_interval(group, counter) for _, group in sorted(groups.items())]
 
 
 def _while_training(points: Sequence[Point], counter: str) -> Sequence[Point]:
@@ -113,9 +115,9 @@ def _first_return(points: Sequence[Point]) -> int:
     return 0
 
 
-def _window(points: Sequence[Point], counter: str, epochs: int = 0) -> Window:
+def _interval(points: Sequence[Point], counter: str, epochs: int = 0) -> Interval:
     used_bytes = [point.used_bytes for point in points if point.used_bytes is not None]
-    return Window(
+    return Interval(
         end_t_s=points[-1].t_s,
         held_bytes=min(point.held_bytes for point in points),
         used_bytes=min(used_bytes, default=None),
@@ -134,23 +136,24 @@ def _steps(point: Point, counter: str) -> int:
     return getattr(point.progress, counter) if point.progress else 0
 
 
-def thin(windows: list[Window]) -> list[Window]:
+def thin(intervals: list[Interval]) -> list[Interval]:
     """Joins neighbours until few enough are left."""
-    group = -(-len(windows) // _MOST_WINDOWS)
+    group = -(-len(intervals) // _MOST_INTERVALS)
     if group == 1:
-        return windows
-    whole = len(windows) // group * group
+        return intervals
+    whole = len(intervals) // group * group
     return [
-        _join(windows[at : at + group]) for at in range(len(windows) - whole, len(windows), group)
+        _join(intervals[at : at + group])
+        for at in range(len(intervals) - whole, len(intervals), group)
     ]
 
 
-def _join(windows: Sequence[Window]) -> Window:
-    used_bytes = [window.used_bytes for window in windows if window.used_bytes is not None]
-    return Window(
-        end_t_s=windows[-1].end_t_s,
-        held_bytes=min(window.held_bytes for window in windows),
-        used_bytes=min(used_bytes) if len(used_bytes) == len(windows) else None,
-        total_steps=windows[-1].total_steps,
-        epochs=sum(window.epochs for window in windows),
+def _join(intervals: Sequence[Interval]) -> Interval:
+    used_bytes = [interval.used_bytes for interval in intervals if interval.used_bytes is not None]
+    return Interval(
+        end_t_s=intervals[-1].end_t_s,
+        held_bytes=min(interval.held_bytes for interval in intervals),
+        used_bytes=min(used_bytes) if len(used_bytes) == len(intervals) else None,
+        total_steps=intervals[-1].total_steps,
+        epochs=sum(interval.epochs for interval in intervals),
     )
