@@ -2,11 +2,13 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from memfit.agent import examiner
+from memfit.diagnose.causes.catalogue import CATALOGUE
 from memfit.lint import RULES, lint_source
 from memfit.report.explanation import list_codes, read_explanation
 
@@ -33,7 +35,8 @@ def codes_in(tree):
 
 def codes_of_source():
     diagnose = ROOT / "src" / "memfit" / "diagnose"
-    modules = (*(diagnose / "causes").glob("*.py"), diagnose / "killed.py", diagnose / "limits.py")
+    checks = {*(diagnose / "causes").glob("*.py")} - {diagnose / "causes" / "catalogue.py"}
+    modules = (*checks, diagnose / "killed.py", diagnose / "limits.py")
     return {code for module in modules for code in codes_in(ast.parse(module.read_text()))}
 
 
@@ -41,8 +44,21 @@ def lint_codes_of(cause):
     return {rule.code for rule in RULES if rule.cause == cause}
 
 
-def test_every_code_of_a_finding_is_explained_and_the_other_way_round():
-    assert set(SECTIONS) == codes_of_source()
+def test_every_code_of_a_finding_has_its_row_and_the_other_way_round():
+    assert set(CATALOGUE) == codes_of_source()
+
+
+def test_every_row_has_its_page_and_the_other_way_round():
+    pages = (ROOT / "src" / "memfit" / "report" / "explained").glob("*.md")
+
+    assert {page.stem for page in pages} == set(CATALOGUE)
+
+
+def test_every_row_that_explains_growth_has_its_pair_in_the_zoo_and_the_other_way_round():
+    scripts = tomllib.loads((ROOT / "tests" / "zoo" / "zoo.toml").read_text())["script"]
+    rows = {code for code, cause in CATALOGUE.items() if cause.explains_growth}
+
+    assert {cause["code"] for script in scripts for cause in script["cause"]} == rows
 
 
 def test_every_cause_that_a_rule_of_lint_names_is_explained():

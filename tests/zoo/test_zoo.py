@@ -7,34 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from memfit.diagnose.causes.catalogue import CATALOGUE
+
 ZOO = Path(__file__).parent
 LISTING = tomllib.loads((ZOO / "zoo.toml").read_text())
 SCRIPTS = LISTING["script"]
 HEALTHY = LISTING["healthy"]
 BACKENDS = {"tensorflow", "jax", "torch"}
-CODES = {
-    "retracing",
-    "accumulating-models",
-    "accumulating-functions",
-    "accumulating-optimizers",
-    "accumulating-datasets",
-    "accumulating-iterators",
-    "accumulating-writers",
-    "accumulating-figures",
-    "accumulating-threads",
-    "accumulating-files",
-    "held-tensors",
-    "held-graph",
-    "buffer-too-large",
-    "data-in-memory",
-    "uncollected-garbage",
-    "allocator-retains",
-    "file-pages",
-    "workers-copy",
-    "stateful-layer",
-    "eager-constants",
-    "eager-random",
-}
+CODES = {code for code, cause in CATALOGUE.items() if cause.explains_growth}
 
 each_script = pytest.mark.parametrize("entry", SCRIPTS, ids=lambda entry: entry["name"])
 each_healthy = pytest.mark.parametrize("entry", HEALTHY, ids=lambda entry: entry["name"])

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from memfit.diagnose.causes.catalogue import cause_of
 from memfit.diagnose.causes.finding import Finding
 from memfit.fixes.statement import closing, fix_statement
 from memfit.lint.hint import Rule
@@ -16,25 +17,9 @@ from memfit.record.evidence import Called, Hinted
 
 # A hint so near stands at the same statement: a call, and the loop or the block around it.
 _NEAR_LINES = 2
-# One fault seen from two sides: before it runs, and in memory.
-_FAMILIES = (
-    frozenset({"held-tensors", "held-graph", "stateful-layer"}),
-    frozenset({"retracing", "accumulating-functions"}),
-    frozenset({"accumulating-models", "accumulating-functions", "accumulating-optimizers"}),
-)
-_NOT_GROWTH = frozenset({"killed", "near-limit"})
 # Fewer calls are no habit, and say nothing on whether they help.
 _LEAST_CALLS = 3
 _MOST_PLACES = 3
-# What a loop that makes models leaves behind between two fits.
-_MADE_ANEW = frozenset({"accumulating-models", "accumulating-functions", "accumulating-optimizers"})
-# What grows, by the code of the finding; it is not garbage.
-_GROWING = {
-    "retracing": "what grows here are traces, which are kept for good",
-    "accumulating-functions": "what grows here are compiled functions, which are kept for good",
-    "buffer-too-large": "what fills memory here is a buffer of the data pipeline",
-    "data-in-memory": "what fills memory here is the data itself",
-}
 # The shape of a tensor of more than one number, as in "float32 (512, 64)".
 _SHAPE = re.compile(r"\(\d")
 
@@ -48,7 +33,7 @@ def complete(
 
 
 def cite(finding: Finding, hints: Sequence[Hinted]) -> Finding:
-    """Returns `finding` with the codes of the hints that told of it before anything ran.
+    """Returns `finding` with the codes of the hints that name it before anything runs.
 
     Those are hints of its own cause or a related one within two lines of it, or the only hint
     of its own cause in the file.
@@ -56,8 +41,8 @@ def cite(finding: Finding, hints: Sequence[Hinted]) -> Finding:
     own = [one for one in hints if one.file == finding.file and one.cause is not None]
     same = [one for one in own if one.cause == finding.code]
     near = [one for one in own if _is_near(one, finding) and _is_related(one.cause, finding.code)]
-    told = {one.code for one in (*near, *(same if len(same) == 1 else ()))}
-    return replace(finding, lint=tuple(sorted(told | set(finding.lint)))) if told else finding
+    named = {one.code for one in (*near, *(same if len(same) == 1 else ()))}
+    return replace(finding, lint=tuple(sorted(named | set(finding.lint)))) if named else finding
 
 
 def stream_instead(finding: Finding, hints: Sequence[Hinted]) -> Finding:
@@ -73,11 +58,11 @@ def stream_instead(finding: Finding, hints: Sequence[Hinted]) -> Finding:
 def answer_folklore(
     findings: Sequence[Finding], hints: Sequence[Hinted], called: Sequence[Called]
 ) -> tuple[Finding, ...]:
-    """Returns `findings`, the first growth among them with notes on what does not help.
+    """Returns `findings`, the first growth among them with notes on remedies that do not help.
 
     Args:
         findings: What was found, the gravest first.
-        hints: What lint said of the script.
+        hints: What lint says of the script.
         called: Calls of the script that bear on memory.
     """
     at = next((at for at, one in enumerate(findings) if _is_growth(one)), None)
@@ -94,11 +79,11 @@ def _is_near(hint: Hinted, finding: Finding) -> bool:
 
 
 def _is_related(cause: str | None, code: str) -> bool:
-    return cause == code or any(cause in family and code in family for family in _FAMILIES)
+    return cause == code or cause in cause_of(code).related
 
 
 def _is_growth(finding: Finding) -> bool:
-    return finding.is_problem and finding.code not in _NOT_GROWTH
+    return finding.is_problem and cause_of(finding.code).verdict is None
 
 
 def _answers(growth: Finding, hints: Sequence[Hinted], called: Sequence[Called]) -> Iterator[str]:
@@ -112,42 +97,42 @@ def _on_collecting(
     growth: Finding, hints: Sequence[Hinted], called: Sequence[Called]
 ) -> Iterator[str]:
     what = f"{_growing(growth)}, not garbage."
-    calls, told = _habit(called, "gc.collect"), _of_rule(hints, COLLECT_EACH_EPOCH)
+    calls, named = _habit(called, "gc.collect"), _of_rule(hints, COLLECT_EACH_EPOCH)
     if calls:
-        yield f"gc.collect() {_ran(calls)} and memory grew all the same: {what}"
-    elif told:
-        yield f"gc.collect() ({_places(told)}) takes some 0.2 s and frees only cycles: {what}"
+        yield f"gc.collect() {_ran(calls)}, but memory still grew: {what}"
+    elif named:
+        yield f"gc.collect() ({_places(named)}) takes about 0.2 s and frees only cycles: {what}"
 
 
 def _growing(finding: Finding) -> str:
-    if finding.evidence.get("holder"):
-        return "what grows here is held by a name"
-    return _GROWING.get(finding.code, "what grows here is still in use")
+    if finding.holder is not None:
+        return "the growth is held by a name"
+    return f"the growth is {cause_of(finding.code).content}"
 
 
 def _on_clearing(
     growth: Finding, hints: Sequence[Hinted], called: Sequence[Called]
 ) -> Iterator[str]:
-    calls, told = _habit(called, "clear_session"), _of_rule(hints, CLEAR_EACH_EPOCH)
-    resets = "resets the dtype policy and the seed without a word."
-    in_fit = "frees nothing of a running fit, made epochs 3.4 times slower where measured, and"
-    if calls and not told and growth.code in _MADE_ANEW:
+    calls, named = _habit(called, "clear_session"), _of_rule(hints, CLEAR_EACH_EPOCH)
+    resets = "silently resets the dtype policy and the seed."
+    in_fit = "frees nothing during fit, made epochs 3.4 times slower in our test, and"
+    if calls and not named and cause_of(growth.code).made_by_loops:
         yield (
-            f"keras.backend.clear_session() {_ran(calls)} and memory grew all the same: where "
-            "measured, a model trained with TensorFlow left 9.7 MB without it and 8.0 MB with it. "
+            f"keras.backend.clear_session() {_ran(calls)}, but memory still grew: in our test, "
+            "each model trained with TensorFlow left 9.7 MB without it and 8.0 MB with it. "
             f"It also {resets}"
         )
     elif calls:
         yield f"keras.backend.clear_session() {_ran(calls)}: it {in_fit} {resets}"
-    elif told:
-        yield f"keras.backend.clear_session() ({_places(told)}) {in_fit} {resets}"
+    elif named:
+        yield f"keras.backend.clear_session() ({_places(named)}) {in_fit} {resets}"
 
 
 def _on_deleting(hints: Sequence[Hinted]) -> Iterator[str]:
-    told = _of_rule(hints, DELETE_IN_FUNCTION)
-    if told:
+    named = _of_rule(hints, DELETE_IN_FUNCTION)
+    if named:
         yield (
-            f"{told[0].message} ({_places(told)}). Where measured, the peak was 759 MB with such "
+            f"{named[0].message} ({_places(named)}). In our test, the peak was 759 MB with such "
             "a line and 752 MB without."
         )
 
@@ -183,7 +168,7 @@ def _fix(finding: Finding) -> Finding:
         finding.code,
         finding.before,
         item_kind=_item_kind(evidence),
-        holder=str(evidence.get("holder", evidence.get("function", ""))),
+        holder=finding.holder or str(evidence.get("function", "")),
         argument=changed.partition(":")[0] if "(Python " in changed else "",
         compiler=str(evidence.get("compiler", "")),
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from memfit.diagnose.annotate import complete
 from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.catalogue import cause_of
 from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.growth.growth import Growth, judge_growth
 from memfit.diagnose.growth.phases import Phase, find_phases
@@ -93,12 +94,12 @@ def _verdict(
     growth: Growth | None,
 ) -> str:
     """The gravest thing that is known."""
-    codes = {finding.code for finding in findings}
-    if "killed" in codes:
+    verdicts = {cause_of(finding.code).verdict for finding in findings}
+    if "killed" in verdicts:
         return "killed"
     if _has_failed(recording):
         return "failed"
-    if "near-limit" in codes:
+    if "near_limit" in verdicts:
         return "near_limit"
     if growth is not None:
         return "growing"

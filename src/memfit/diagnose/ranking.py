@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from memfit.diagnose.causes import ALWAYS, CAUSES, LAST_RESORTS
 from memfit.diagnose.causes.case import Case
+from memfit.diagnose.causes.catalogue import ALWAYS, CHECKS, LAST_RESORTS, cause_of
 from memfit.diagnose.causes.finding import Finding
 
 # With less than this explained, the last resorts are asked.
@@ -11,31 +11,13 @@ _ENOUGH_SHARE = 0.4
 # Less than this is not worth a user's time.
 _LEAST_SHARE = 0.05
 _HOLDER_SHARE = 0.2
-_INFERRED = ("allocator-retains", "uncollected-garbage", "unexplained-growth")
-# What comes with each thing that piles up.
-_PARTS = {
-    "accumulating-models": (
-        "accumulating-functions",
-        "accumulating-optimizers",
-        "accumulating-datasets",
-        "accumulating-iterators",
-        "retracing",
-    ),
-    "accumulating-functions": ("retracing",),
-    "retracing": ("allocator-retains",),  # what compilers leave behind lies in pieces
-    "uncollected-garbage": ("allocator-retains",),  # malloc keeps what the collection freed
-    "accumulating-iterators": ("accumulating-threads", "accumulating-datasets"),
-    "accumulating-datasets": ("accumulating-iterators",),
-    "accumulating-writers": ("accumulating-files", "accumulating-threads"),
-    "accumulating-figures": ("accumulating-files",),
-}
 # Two findings of one code at one line are one.
 _Place = tuple[object, ...]
 
 
 def find_causes(case: Case) -> tuple[Finding, ...]:
     """Returns what makes memory grow, the largest share first; shares never exceed the whole."""
-    found = _once([finding for check in CAUSES for finding in check(case)])
+    found = _once([finding for check in CHECKS for finding in check(case)])
     if case.growth is not None and not _is_explained(found):
         for check in LAST_RESORTS:
             more = check(case)
@@ -47,7 +29,7 @@ def find_causes(case: Case) -> tuple[Finding, ...]:
     else:
         shared = [one for one in _share_out(found) if (one.share or 0.0) >= _LEAST_SHARE]
     has_holder = any(
-        "holder" in one.evidence and (one.share or 0.0) >= _HOLDER_SHARE for one in shared
+        one.holder is not None and (one.share or 0.0) >= _HOLDER_SHARE for one in shared
     )
     is_clear = any(one.code == "retracing" and one.confidence == "certain" for one in shared)
     # What a name holds comes before what is only inferred: the rest often follows from it. So do
@@ -55,7 +37,7 @@ def find_causes(case: Case) -> tuple[Finding, ...]:
     ordered = sorted(
         shared,
         key=lambda one: (
-            has_holder and one.code in _INFERRED,
+            has_holder and cause_of(one.code).is_inferred,
             -(one.share or 0.0),
             one.code == "retracing" and not is_clear,
         ),
@@ -77,14 +59,14 @@ def _once(findings: list[Finding]) -> list[Finding]:
     """
     kept: list[Finding] = []
     places: set[_Place] = set()
-    named = {one.code for one in findings if "holder" in one.evidence}
-    parts = {part for one in findings for part in _PARTS.get(one.code, ())}
+    named = {one.code for one in findings if one.holder is not None}
+    parts = {part for one in findings for part in cause_of(one.code).brings_along}
     for one in findings:
-        place: _Place = (one.code, one.file, one.line, one.evidence.get("holder"))
-        if one.code.startswith("accumulating-") and "holder" not in one.evidence:
+        place: _Place = (one.code, one.file, one.line, one.holder)
+        if cause_of(one.code).family == "accumulating" and one.holder is None:
             place = (one.code,)  # the line at which most are made stands for the others
-        is_told = "holder" not in one.evidence and (one.code in named or one.code in parts)
-        if place not in places and not is_told:
+        is_covered = one.holder is None and (one.code in named or one.code in parts)
+        if place not in places and not is_covered:
             places.add(place)
             kept.append(one)
     return kept
@@ -95,10 +77,10 @@ def _share_out(findings: list[Finding]) -> list[Finding]:
 
     What is only inferred gets no more than what named holders leave.
     """
-    left = max(1.0 - sum(one.share or 0.0 for one in findings if "holder" in one.evidence), 0.0)
+    left = max(1.0 - sum(one.share or 0.0 for one in findings if one.holder is not None), 0.0)
     findings = [
         replace(one, share=min(one.share, left))
-        if one.code in _INFERRED and one.share is not None and "holder" not in one.evidence
+        if cause_of(one.code).is_inferred and one.share is not None and one.holder is None
         else one
         for one in findings
     ]
@@ -109,6 +91,6 @@ def _share_out(findings: list[Finding]) -> list[Finding]:
     return [
         replace(one, share=one.share * scale)
         if one.share is not None
-        else replace(one, share=rest, evidence={**one.evidence, "share_is_rest": 1})
+        else replace(one, share=rest, share_is_rest=True)
         for one in findings
     ]

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
+from memfit.diagnose.causes.catalogue import CATALOGUE
 from memfit.lint.hint import Rule
 
 _FOLDER = files("memfit.report") / "explained"
@@ -23,7 +24,7 @@ EXAMPLES = ("before", "after")
 
 def list_codes() -> list[str]:
     """Returns every code that a finding can have."""
-    return sorted(one.name.removesuffix(".md") for one in _FOLDER.iterdir())
+    return sorted(CATALOGUE)
 
 
 def read_explanation(code: str) -> str:

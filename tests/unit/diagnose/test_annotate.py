@@ -79,10 +79,10 @@ def test_every_code_is_cited_once_and_in_order():
 
 
 def test_collecting_garbage_is_answered_with_its_count_and_place():
-    finding = found(evidence={"holder": "losses (global of train.py)"})
+    finding = found(holder="losses (global of train.py)")
 
     assert notes(finding, calls=[called()]) == (
-        "gc.collect() ran 12 times (train.py:31) and memory grew all the same: what grows here is "
+        "gc.collect() ran 12 times (train.py:31), but memory still grew: the growth is "
         "held by a name, not garbage.",
     )
 
@@ -90,7 +90,7 @@ def test_collecting_garbage_is_answered_with_its_count_and_place():
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("retracing", "traces, which are kept for good"),
+        ("retracing", "traces, which are never freed"),
         ("buffer-too-large", "a buffer of the data pipeline"),
         ("data-in-memory", "the data itself"),
         ("accumulating-models", "still in use"),
@@ -110,9 +110,9 @@ def test_where_garbage_is_the_cause_collecting_it_is_not_called_useless():
 
 def test_clearing_the_session_is_answered_with_what_it_does():
     assert notes(found(), calls=[called("clear_session", 8, 40)]) == (
-        "keras.backend.clear_session() ran 8 times (train.py:40): it frees nothing of a running "
-        "fit, made epochs 3.4 times slower where measured, and resets the dtype policy and the "
-        "seed without a word.",
+        "keras.backend.clear_session() ran 8 times (train.py:40): it frees nothing during fit, "
+        "made epochs 3.4 times slower in our test, and silently resets the dtype policy and the "
+        "seed.",
     )
 
 
@@ -132,20 +132,20 @@ def test_the_newest_count_of_each_line_counts():
 
     (note,) = notes(found(), calls=calls)
 
-    assert note.startswith("gc.collect() ran 7 times (train.py:31, train.py:60) and")
+    assert note.startswith("gc.collect() ran 7 times (train.py:31, train.py:60), but")
 
 
 def test_a_hint_speaks_where_no_call_was_counted():
     (note,) = notes(found(), [hinted("MF502", "folklore", 31)])
 
-    assert note.startswith("gc.collect() (train.py:31) takes some 0.2 s and frees only cycles:")
+    assert note.startswith("gc.collect() (train.py:31) takes about 0.2 s and frees only cycles:")
 
 
 def test_clearing_at_every_epoch_is_answered_from_the_hint_alone():
     (note,) = notes(found(), [hinted("MF501", "folklore", 40)])
 
     assert note.startswith(
-        "keras.backend.clear_session() (train.py:40) frees nothing of a running fit, made"
+        "keras.backend.clear_session() (train.py:40) frees nothing during fit, made"
     )
 
 
@@ -162,7 +162,7 @@ def test_what_a_hint_and_a_count_both_tell_is_said_once():
 def test_deleting_inside_a_compiled_function_is_answered():
     (note,) = notes(found(), [hinted("MF503", "folklore", 22, message=DELETED)])
 
-    assert note.startswith(f"{DELETED} (train.py:22). Where measured,")
+    assert note.startswith(f"{DELETED} (train.py:22). In our test,")
 
 
 def test_many_places_are_cut_short():

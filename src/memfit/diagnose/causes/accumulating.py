@@ -236,7 +236,7 @@ def find_long_tape(case: Case) -> list[Finding]:
             ),
             confidence="certain",
             fix="Open the tape inside the loop, around one step, and take its gradient there.",
-            evidence={"holder": "the tape"},
+            holder="the tape",
             file=tape.file if tape else None,
             line=tape.line if tape else None,
             before=tape.statement if tape else None,

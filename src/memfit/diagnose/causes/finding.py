@@ -20,6 +20,8 @@ class Finding:
         after: The same statement fixed, where it can be written down.
         growth_bytes: What it adds to memory, where that was measured.
         share: The part of all growth that this is.
+        share_is_rest: Whether `share` was not measured: it is what other causes leave.
+        holder: What keeps the memory, as the user's code names it, where that was seen.
         is_problem: Whether it needs attention; a note does not.
         lint: Codes of `memfit lint` that tell of it before anything runs.
         notes: Further sentences, such as why a remedy in the script does not help.
@@ -36,6 +38,8 @@ class Finding:
     after: str | None = None
     growth_bytes: int | None = None
     share: float | None = None
+    share_is_rest: bool = False
+    holder: str | None = None
     is_problem: bool = True
     lint: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -173,6 +173,7 @@ def _finding(holding: Holding, share: float | None) -> Finding:
         confidence="certain" if (share or 0) >= _CERTAIN_SHARE else "likely",
         fix=family.fix,
         evidence=_evidence(holding, share),
+        holder=holding.owner,
         file=holding.file,
         line=holding.line,
         before=holding.statement,
@@ -183,7 +184,6 @@ def _finding(holding: Holding, share: float | None) -> Finding:
 
 def _evidence(holding: Holding, share: float | None) -> dict[str, float | int | str | None]:
     return {
-        "holder": holding.owner,
         "container": holding.container,
         "length_before": holding.length_before,
         "length_now": holding.length,

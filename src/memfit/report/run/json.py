@@ -9,6 +9,7 @@ from memfit.diagnose.diagnosis import Diagnosis
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.growth.phases import Phase
 from memfit.record.recording import Recording
+from memfit.report.run.sentences import evidence_of
 
 FORMAT = 1
 
@@ -76,13 +77,14 @@ def _phase(phase: Phase, begin_t_s: float) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
+    rest = {"share_is_rest": 1} if finding.share_is_rest else {}
     return {
         "code": finding.code,
         "message": finding.message,
         "confidence": finding.confidence,
         "file": finding.file,
         "line": finding.line,
-        "evidence": dict(finding.evidence),
+        "evidence": {**evidence_of(finding), **rest},
         "fix": finding.fix,
         "before": finding.before,
         "after": finding.after,

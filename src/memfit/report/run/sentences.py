@@ -1,5 +1,6 @@
 """What a diagnosis says in words: the same sentences in the terminal and on the page."""
 
+from memfit.diagnose.causes.catalogue import cause_of
 from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.diagnosis import Diagnosis
 from memfit.diagnose.growth.growth import Growth
@@ -10,8 +11,6 @@ from memfit.units import format_duration, format_size
 _LEAST_SHARE = 0.01
 _NEARLY_ALL = 0.95
 _ALL = 0.995
-# Evidence on the figures themselves, for programs: what it says is told in words.
-_INTERNAL = frozenset({"share_is_rest"})
 
 
 def headline(recording: Recording, diagnosis: Diagnosis) -> str:
@@ -59,7 +58,7 @@ def share_of_growth(finding: Finding) -> str | None:
     """Returns how much of all growth it is; where that was not measured, what is known of it."""
     if finding.share is None:
         return None
-    if finding.evidence.get("share_is_rest"):
+    if finding.share_is_rest:
         is_alone = finding.share >= _ALL
         rest = "no other cause found" if is_alone else "what no other cause explains"
         return f"{rest}; bytes not measured"
@@ -68,8 +67,9 @@ def share_of_growth(finding: Finding) -> str | None:
 
 
 def evidence_of(finding: Finding) -> dict[str, float | int | str | None]:
-    """Returns the evidence that is for people."""
-    return {key: value for key, value in finding.evidence.items() if key not in _INTERNAL}
+    """Returns the evidence with what keeps the memory first, where that was seen."""
+    holder = {} if finding.holder is None else {"holder": finding.holder}
+    return {**holder, **finding.evidence}
 
 
 def told_before(finding: Finding) -> str:
@@ -90,7 +90,7 @@ def _how_sure(growth: Growth) -> str:
 
 def _explained(diagnosis: Diagnosis) -> list[str]:
     """How much of the growth the causes account for; nothing where it is all or none."""
-    shares = [one.share or 0.0 for one in diagnosis.findings if one.code != "unexplained-growth"]
+    shares = [one.share or 0.0 for one in diagnosis.findings if cause_of(one.code).explains_growth]
     explained = sum(shares)
     if not 0 < explained < _NEARLY_ALL:
         return []

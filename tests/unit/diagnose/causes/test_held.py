@@ -72,7 +72,7 @@ def test_several_causes_are_ordered_by_their_share():
 
 
 def test_only_the_last_look_counts():
-    assert findings(changed(t_s=60.0, owner="gone"), HOLDING)[0].evidence["holder"] == HOLDING.owner
+    assert findings(changed(t_s=60.0, owner="gone"), HOLDING)[0].holder == HOLDING.owner
     assert len(findings(changed(t_s=60.0, owner="gone"), HOLDING)) == 1
 
 

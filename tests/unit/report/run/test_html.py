@@ -237,7 +237,7 @@ def test_a_finding_shows_its_share_its_statement_fixed_its_notes_and_its_hints()
 
 
 def test_a_share_that_others_leave_is_told_in_words_and_not_as_a_field():
-    finding = make_finding(share=1.0, evidence={"share_is_rest": 1})
+    finding = make_finding(share=1.0, share_is_rest=True)
 
     page = Page(render(make_growing(), findings=(finding,)))
 

@@ -369,7 +369,7 @@ def test_the_share_of_the_growth_is_shown_where_it_is_known(share, ending):
     ],
 )
 def test_a_share_that_others_leave_is_not_told_as_a_measured_one(share, ending):
-    finding = replace(HELD, share=share, evidence={"share_is_rest": 1})
+    finding = replace(HELD, share=share, share_is_rest=True)
 
     told = " ".join(lines_of(finding))
 
