@@ -9,7 +9,7 @@ import memfit
 
 ROOT = Path(memfit.__file__).parent
 ORDER = (
-    ("budget", "errors", "failsafe", "messages", "units", "__init__"),
+    ("arguments", "budget", "errors", "failsafe", "keras_private", "messages", "units", "__init__"),
     ("backends",),
     ("measure",),
     ("user_code",),

@@ -6,7 +6,7 @@ import inspect
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memfit.backends import load
@@ -21,6 +21,7 @@ from memfit.fitting.saved_state import Snapshot
 from memfit.fitting.search import choose
 from memfit.fitting.throttle import add_pace, count_queued
 from memfit.fitting.trial_steps import Prober, release
+from memfit.keras_private.trainer import build_with, is_built, looking_once
 from memfit.units import format_size
 from memfit.user_code.frames import is_user_file
 from memfit.user_code.own_calls import own_doing
@@ -156,8 +157,8 @@ def _prepare(
     _check_budget(gauge, request.budget.size_bytes)
     changes.callback(gauge.trim_compiled())
     batch, arguments = find_first_batch(arguments, request.batch_size)
-    was_built = _is_built(model)
-    model._symbolic_build(data_batch=batch if has_fixed_batch(model) else take(batch, 1))
+    was_built = is_built(model)
+    build_with(model, batch if has_fixed_batch(model) else take(batch, 1))
     room = _measure_room(arguments, batch, gauge, request.budget.size_bytes)
     is_verbose = arguments.get("verbose") not in (0, "0")
     if is_verbose:
@@ -169,7 +170,7 @@ def _prepare(
         )
         plan = choose(prober, room, request, changes)
     if not was_built:
-        changes.enter_context(_looking_once(model))
+        changes.enter_context(looking_once(model))
     if is_verbose:
         _say(str(plan))
     return add_pace(arguments, count_bytes(batch), gauge, room, plan)
@@ -179,38 +180,6 @@ def _shuffles(arguments: dict[str, Any]) -> bool:
     """Whether `fit` puts arrays into another order."""
     is_arrays = count_bytes(arguments.get("x")) > 0
     return is_arrays and bool(arguments.get("shuffle", True))
-
-
-def _is_built(model: Any) -> bool:
-    """Whether Keras would begin `fit` without a look at the data."""
-    parts = (model._compile_loss, model._compile_metrics)
-    return all(layer.built for layer in model._flatten_layers()) and all(
-        part is None or part.built for part in parts
-    )
-
-
-@contextlib.contextmanager
-def _looking_once(model: Any) -> Iterator[None]:
-    """Lets `fit` take a first look at its data, as it does with a model that is not built.
-
-    That look draws from the numbers that shuffle: without it the order would be another.
-    """
-    build = model._symbolic_build
-
-    def look_and_build(iterator: Any = None, data_batch: Any = None) -> None:
-        model.__dict__.pop("_symbolic_build", None)
-        if iterator is not None:
-            for _, _, data in iterator:
-                if not isinstance(data, list | tuple):
-                    next(data)
-                break
-        build(iterator=iterator, data_batch=data_batch)
-
-    model.__dict__["_symbolic_build"] = look_and_build
-    try:
-        yield
-    finally:
-        model.__dict__.pop("_symbolic_build", None)
 
 
 def _train(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memfit.keras_private.layers import all_layers
+
 _FILE = "pieces.json"
 _MOST_KEPT = 500
 
@@ -36,7 +38,7 @@ class Memory:
         ]
         known = (
             [(one.path, one.shape, one.dtype) for one in model.variables],
-            [type(layer).__name__ for layer in model._flatten_layers()],
+            [type(layer).__name__ for layer in all_layers(model)],
             type(model.optimizer).__name__,
             shapes,
             (budget_bytes, request.budget.place, request.allow, request.batchnorm),

@@ -8,6 +8,7 @@ from typing import Any
 from memfit.fitting.first_batch import Batch, count_samples, take
 from memfit.fitting.levers.change import forget_functions
 from memfit.fitting.levers.micro_batches import install, make_pieces
+from memfit.keras_private.losses import given_losses
 
 # As many as tell it, and as few as take no memory.
 _NUM_SAMPLES = 4
@@ -39,10 +40,7 @@ def explain_coupling(model: Any, batch: Batch) -> str | None:
 
 
 def _has_own_loss(model: Any) -> bool:
-    from keras import tree
-
-    compiled = model._compile_loss
-    losses = tree.flatten(compiled._user_loss) if compiled is not None else []
+    losses = given_losses(model)
     functions = [getattr(one, "fn", one) for one in losses if not isinstance(one, str | None)]
     return not all(_is_of_keras(one) for one in [*functions, type(model).compute_loss])
 

@@ -9,10 +9,11 @@ from typing import Any
 from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.fitting.first_batch import Batch, count_bytes, count_samples, take
 from memfit.fitting.gauges import Gauge
-from memfit.fitting.graph.layer_cost import LayerWork, estimate_work, inner_graph, ordered_nodes
+from memfit.fitting.graph.layer_cost import LayerWork, estimate_work
 from memfit.fitting.saved_state import Snapshot
 from memfit.fitting.size_search import Trial, next_size
 from memfit.fitting.throttle import make_pace
+from memfit.keras_private.graph import inner_graph, ordered_nodes
 from memfit.measure.malloc import trim
 
 # A whole batch that takes longer is tried only in the end; before that, some pieces and a sample.

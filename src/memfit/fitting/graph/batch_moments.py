@@ -1,11 +1,12 @@
 """BatchNormalization in two halves: moments of a piece, and a call with those of the batch."""
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from memfit.fitting.graph.flatten import FlatCall
+from memfit.keras_private.graph import LayerStandIn
+from memfit.keras_private.layers import batch_moments, get_mask, moments_given
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,7 +58,7 @@ class Normalisation:
     def move_statistics(self, tensors: Mapping[int, Any]) -> None:
         """Moves the layer's statistics by the batch, as a call with the whole batch would."""
         one_sample = tensors[id(self.call.input_tensors[0])][:1]
-        with _moments_given(self.layer, *(tensors[id(one)] for one in self.of_batch)):
+        with moments_given(self.layer, *(tensors[id(one)] for one in self.of_batch)):
             self.layer.call(one_sample, training=True)
 
 
@@ -68,16 +69,16 @@ class _Moments:
         self._layer = layer
 
     def __call__(self, inputs: Any, mask: Any = None, **_: Any) -> tuple[Any, Any, Any]:
+        import keras
         from keras import ops
-        from keras.src import backend
 
         layer = self._layer
         if mask is None:
-            mask = backend.get_keras_mask(inputs)
+            mask = get_mask(inputs)
         # As the layer sees it: in its own precision first, then in enough for sums.
         inputs = layer.dtype_policy.convert_input(inputs, layer.autocast, layer.input_dtype)
-        inputs = ops.cast(inputs, backend.result_type(inputs.dtype, "float32"))
-        mean, variance = layer._moments(inputs, mask)
+        inputs = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
+        mean, variance = batch_moments(layer, inputs, mask)
         counted = ops.shape(inputs)[0] if mask is None else ops.sum(ops.cast(mask, inputs.dtype))
         count = ops.cast(counted, inputs.dtype)
         return (
@@ -87,27 +88,12 @@ class _Moments:
         )
 
 
-class _Normalise:
+class _Normalise(LayerStandIn):
     """The second half of a layer: all that it does, with moments that it is told."""
 
-    def __init__(self, layer: Any) -> None:
-        self._layer = layer
-        self._call_context_args = layer._call_context_args
-
-    @property
-    def trainable_variables(self) -> Any:
-        return self._layer.trainable_variables
-
-    @property
-    def non_trainable_variables(self) -> Any:
-        return self._layer.non_trainable_variables
-
-    def _flatten_layers(self) -> Any:
-        return self._layer._flatten_layers()
-
     def __call__(self, inputs: Any, *args: Any, moments: tuple[Any, Any], **kwargs: Any) -> Any:
-        with _moments_given(self._layer, *moments):
-            return self._layer(inputs, *args, **kwargs)
+        with moments_given(self.layer, *moments):
+            return self.layer(inputs, *args, **kwargs)
 
 
 class _WithMoments:
@@ -121,13 +107,3 @@ class _WithMoments:
         args, kwargs = self._arguments.fill_in(tensors)
         mean, variance = self._of_batch
         return args, {**kwargs, "moments": (tensors[id(mean)], tensors[id(variance)])}
-
-
-@contextlib.contextmanager
-def _moments_given(layer: Any, mean: Any, variance: Any) -> Iterator[None]:
-    """Lets the layer take these for the moments of what it is called with."""
-    object.__setattr__(layer, "_moments", lambda *_: (mean, variance))
-    try:
-        yield
-    finally:
-        object.__delattr__(layer, "_moments")

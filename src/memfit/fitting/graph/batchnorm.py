@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from memfit.keras_private.layers import all_layers
+
 
 def find_batchnorm(model: Any) -> list[Any]:
     """Returns the layers that normalise over the batch while training."""
     return [
         layer
-        for layer in model._flatten_layers()
+        for layer in all_layers(model)
         if type(layer).__name__ == "BatchNormalization" and layer.trainable
     ]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memfit.fitting.graph.layer_cost import inner_graph, ordered_nodes
+from memfit.keras_private.graph import inner_graph, ordered_nodes, standardize_inputs
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,7 +90,7 @@ class _Entry:
         self._graph = graph
 
     def __call__(self, inputs: Any, **_: Any) -> Any:
-        return self._graph._standardize_inputs(inputs)
+        return standardize_inputs(self._graph, inputs)
 
 
 def _make_symbol(symbol: Any) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memfit.keras_private.graph import inner_graph, ordered_nodes
+
 # Stands for a length that is known only when data come, such as that of a sentence.
 _UNKNOWN_LENGTH = 128
 # Give another view of the same memory, or need nothing again in the backward pass.
@@ -54,19 +56,6 @@ def estimate_work(node: Any, batch_size: int) -> LayerWork:
         round(out_bytes * _kept_outputs(layer)),
         elements + _count_products(node, batch_size, elements),
     )
-
-
-def inner_graph(layer: Any) -> Any | None:
-    """Returns the graph of a Functional or built Sequential model; `None` for anything else."""
-    graph = getattr(layer, "_functional", None) or layer
-    return graph if hasattr(graph, "_nodes_by_depth") else None
-
-
-def ordered_nodes(graph: Any) -> list[Any]:
-    """Returns the calls of layers in a graph in the order in which Keras runs them."""
-    by_depth = graph._nodes_by_depth
-    nodes = [node for depth in sorted(by_depth, reverse=True) for node in by_depth[depth]]
-    return [node for node in nodes if node.operation and not node.is_input]
 
 
 def tensor_bytes(tensor: Any, batch_size: int) -> int:

@@ -57,16 +57,3 @@ def split_graph(
         parts.append((GraphPart(inside, inputs, outputs), place in choice.chosen))
         kept |= set(read)
     return parts[::-1]
-
-
-def is_training_call(training: Any, inputs: Any) -> bool:
-    """Returns whether this is a real call in training; a symbolic one only asks for shapes."""
-    import keras
-    from keras.src.backend.common.symbolic_scope import in_symbolic_scope
-
-    return (
-        isinstance(training, int)
-        and bool(training)
-        and not in_symbolic_scope()
-        and not any(isinstance(one, keras.KerasTensor) for one in keras.tree.flatten(inputs))
-    )

@@ -4,19 +4,20 @@ The first run tells what changed, and it is done once, outside. A second run in 
 starts from the same state, so it has the same Dropout masks and moves no statistics.
 """
 
-import contextlib
-import copy
-import random
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memfit.backends import load
 from memfit.backends.recompute import BlockResult
-
-# What runs one node: takes the layer, gives a function with the context of the call filled in.
-Caller = Callable[[Any], Callable[..., Any]]
+from memfit.keras_private.graph import Caller
+from memfit.keras_private.layers import forget_losses, get_mask, set_mask, uncast
+from memfit.keras_private.state import (
+    outer_stateless_scope,
+    read_surroundings,
+    shared_seed,
+    surrounded,
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,7 +70,7 @@ class GraphPart:
         trainable = {id(one): one for layer in layers for one in layer.trainable_variables}
         state = {id(one): one for layer in layers for one in layer.non_trainable_variables}
         if load("recompute").SHARES_SEED:
-            seed = _shared_seed()
+            seed = shared_seed()
             state[id(seed)] = seed
         return list(trainable.values()), [one for key, one in state.items() if key not in trainable]
 
@@ -89,11 +90,11 @@ class PureRun:
         self._trainable = trainable
         self._state = state
         self._caller = caller
-        self._surroundings = _read_surroundings()
+        self._surroundings = read_surroundings()
         found = [(id(one), tensors[id(one)]) for one in part.inputs]
         tensors_given = [(key, tensor) for key, tensor in found if tensor is not None]
         masks_given = [
-            (key, mask) for key, tensor in tensors_given if (mask := _mask_of(tensor)) is not None
+            (key, mask) for key, tensor in tensors_given if (mask := get_mask(tensor)) is not None
         ]
         self.given = [tensor for _, tensor in (*tensors_given, *masks_given)]
         self._given_keys = [key for key, _ in tensors_given]
@@ -116,14 +117,14 @@ class PureRun:
 
         local = dict(zip(self._given_keys, given, strict=False))
         for key, mask in zip(self._mask_keys, given[len(self._given_keys) :], strict=True):
-            _set_mask(local[key], mask)
+            set_mask(local[key], mask)
         for symbol in self._part.inputs:
             local.setdefault(id(symbol), None)
         mapping = list(zip(self._state, state, strict=True))
         if trainable is not None:
             mapping += zip(self._trainable, trainable, strict=True)
-        with _surrounded(self._surroundings):
-            outer = getattr(_keras_state(), "stateless_scope", None)
+        with surrounded(self._surroundings):
+            outer = outer_stateless_scope()
             scope = keras.StatelessScope(mapping, collect_losses=True)
             before = dict(scope.state_mapping)
             if outer is not None:  # variables of others that a layer reads
@@ -132,7 +133,7 @@ class PureRun:
                 try:
                     self._part.run(local, self._caller)
                 finally:
-                    owners = _forget_losses(self._part.layers, scope.losses)
+                    owners = forget_losses(self._part.layers, scope.losses)
         self._loss_owners = owners
         updates = {
             place: scope.get_current_value(one)
@@ -143,7 +144,7 @@ class PureRun:
 
     def _collect(self, local: Mapping[int, Any]) -> list[Any]:
         keys = [id(one) for one in self._part.outputs]
-        masks = {key: mask for key in keys if (mask := _mask_of(local[key])) is not None}
+        masks = {key: mask for key in keys if (mask := get_mask(local[key])) is not None}
         self._made_keys, self._made_mask_keys = keys, list(masks)
         return [*(local[key] for key in keys), *masks.values()]
 
@@ -153,90 +154,12 @@ class PureRun:
         for key in self._made_keys:
             tensors[key] = next(made)
         for key in self._made_mask_keys:
-            _set_mask(tensors[key], next(made))
+            set_mask(tensors[key], next(made))
         for owner, loss in zip(self._loss_owners, made, strict=True):
             owner.add_loss(loss)
         for place, value in result.updates.items():
             self._state[place].assign(value)
 
 
-def _forget_losses(layers: Sequence[Any], losses: Sequence[Any]) -> list[Any]:
-    """Returns who added each loss; those of a run that is over are not counted with theirs."""
-    owners: list[Any] = []
-    inner = [one for layer in layers for one in layer._flatten_layers()]
-    for loss in losses:
-        adding = [one for one in inner if id(loss) in one._loss_ids]
-        for one in adding:
-            one._loss_ids.discard(id(loss))
-        owners.append(adding[0])
-    return owners
-
-
-def _shared_seed() -> Any:
-    """Returns the state behind random operations that have no seed of their own.
-
-    It must be there before a block first uses it. Making it draws a number of Python's; that is
-    put back, so that a script which never uses it draws the same numbers as before.
-    """
-    from keras.src.random.seed_generator import global_seed_generator
-
-    drawn = random.getstate()
-    generator = global_seed_generator()
-    random.setstate(drawn)
-    return generator.state
-
-
 def _single(result: Any) -> list[Any]:
     return list(result) if isinstance(result, list | tuple) else [result]
-
-
-def _keras_state() -> Any:
-    module: Any = sys.modules["keras.src.backend.common.global_state"]
-    return module.GLOBAL_STATE_TRACKER
-
-
-def _read_surroundings() -> dict[str, Any]:
-    """Returns what Keras knows of the call: whether it trains, the precision, scopes.
-
-    The second run comes when the call is over, on a GPU in another thread.
-    """
-    now = dict(vars(_keras_state()))
-    call = now.get("current_call_ctx")
-    if call is not None:
-        now["current_call_ctx"] = copy.copy(call)
-    return now
-
-
-@contextlib.contextmanager
-def _surrounded(surroundings: Mapping[str, Any]) -> Iterator[None]:
-    """Lets Keras think that it is still inside the call."""
-    now = vars(_keras_state())
-    before = {name: now[name] for name in surroundings if name in now}
-    now.update(surroundings)
-    if "current_call_ctx" in now:  # layers write to it
-        now["current_call_ctx"] = copy.copy(now["current_call_ctx"])
-    try:
-        yield
-    finally:
-        for name in surroundings:
-            now.pop(name, None)
-        now.update(before)
-
-
-def uncast() -> Any:
-    """Returns a scope in which variables give their own values, not those of half precision."""
-    from keras.src import backend
-
-    return backend.AutocastScope(None)
-
-
-def _mask_of(tensor: Any) -> Any:
-    from keras.src import backend
-
-    return backend.get_keras_mask(tensor)
-
-
-def _set_mask(tensor: Any, mask: Any) -> None:
-    from keras.src import backend
-
-    backend.set_keras_mask(tensor, mask)

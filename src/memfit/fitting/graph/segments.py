@@ -10,8 +10,10 @@ from memfit.backends.segments import Given, Made, Runner
 from memfit.errors import UsageError
 from memfit.fitting.graph.batch_moments import Normalisation
 from memfit.fitting.graph.flatten import FlatGraph, flatten_graph
-from memfit.fitting.graph.pure_part import Caller, GraphPart, PureRun, uncast
+from memfit.fitting.graph.pure_part import GraphPart, PureRun
 from memfit.fitting.graph.segment_order import Call, assign_segments
+from memfit.keras_private.graph import Caller, run_functional, runs_its_graph
+from memfit.keras_private.layers import all_layers, own_trained_variables, uncast
 
 INSTEAD = 'Give batchnorm="micro", which normalises each piece by itself.'
 
@@ -32,20 +34,14 @@ class SegmentedGraph:
 
     def run(self, inputs: Any, mask: Any, context: dict[str, Any], runner: Runner) -> Any:
         """Does what Functional's `call` does, segment by segment."""
-        import keras
-        from keras.src import backend
-        from keras.src.models.functional import operation_fn, unpack_singleton
 
-        graph = self.graph
-        given = graph._standardize_inputs(inputs)
-        for tensor, its_mask in zip(given, keras.tree.flatten(mask), strict=False):
-            if its_mask is not None:
-                backend.set_keras_mask(tensor, its_mask)
-        tensors = {id(symbol): one for symbol, one in zip(graph.inputs, given, strict=True)}
-        for segment in self.segments:
-            segment.run(tensors, lambda operation: operation_fn(operation, **context), runner)
-        results = [tensors[id(symbol)] for symbol in self.outputs]
-        return unpack_singleton(keras.tree.pack_sequence_as(graph._outputs_struct, results))
+        def run_segments(tensors: dict[int, Any], caller: Caller) -> None:
+            for segment in self.segments:
+                segment.run(tensors, caller, runner)
+
+        return run_functional(
+            self.graph, inputs, mask, run_segments, context=context, outputs=self.outputs
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -149,8 +145,8 @@ def _variables(part: GraphPart) -> tuple[list[Any], list[Any]]:
     frozen = {
         id(one)
         for layer in part.layers
-        for inner in layer._flatten_layers()
-        for one in inner._trainable_variables
+        for inner in all_layers(layer)
+        for one in own_trained_variables(inner)
     }
     return trainable, [one for one in others if id(one) not in frozen]
 
@@ -217,15 +213,16 @@ def _make_segments(
 
 def _is_opened(model: Any, wanted: set[int]) -> bool:
     """Returns whether an inner model holds such a layer and does nothing but run its graph."""
-    holds = any(id(one) in wanted for one in model._flatten_layers())
+    holds = any(id(one) in wanted for one in all_layers(model))
     return holds and runs_its_graph(model)
 
 
 def _check_reached(flat: FlatGraph, wanted: set[int]) -> None:
     for call in flat.calls:
         operation = call.operation
-        inside = operation._flatten_layers() if hasattr(operation, "_flatten_layers") else ()
-        hidden = [one for one in inside if one is not operation and id(one) in wanted]
+        hidden = [
+            one for one in all_layers(operation) if one is not operation and id(one) in wanted
+        ]
         if hidden:
             raise UsageError(
                 f"The layer {operation.name!r} ({type(operation).__name__}) calls the "
@@ -243,8 +240,3 @@ def _check_samples(symbols: Sequence[Any]) -> None:
                 f"The tensor {one.name!r} is {kind}, so it cannot be cut: pieces need dense "
                 f"tensors whose first axis is the samples. {INSTEAD}"
             )
-
-
-def runs_its_graph(model: Any) -> bool:
-    """Returns whether a model has Keras's own `call`."""
-    return bool(type(model).call.__module__.startswith("keras.src.models."))

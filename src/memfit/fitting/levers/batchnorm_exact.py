@@ -12,10 +12,9 @@ from memfit.backends import load
 from memfit.backends.micro_batches import Pieces
 from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import find_batchnorm
-from memfit.fitting.graph.layer_cost import inner_graph
-from memfit.fitting.graph.parts import is_training_call
-from memfit.fitting.graph.segments import INSTEAD, cut_graph, runs_its_graph
+from memfit.fitting.graph.segments import INSTEAD, cut_graph
 from memfit.fitting.levers.change import Change
+from memfit.keras_private.graph import inner_graph, is_training_call, runs_its_graph
 
 
 def normalise_exactly(model: Any, pieces: Pieces) -> Change:

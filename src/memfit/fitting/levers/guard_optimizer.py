@@ -1,12 +1,12 @@
 """The variables of an optimizer: made all of them, or none."""
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from memfit.backends import load
 from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.fitting.trial_steps import release
+from memfit.keras_private.optimizer import remember_unbuilt
 from memfit.units import format_size
 
 _MOST_ATTEMPTS = 2
@@ -25,7 +25,7 @@ def guard_build(optimizer: Any) -> Callable[[], None]:
 
     def build_whole(variables: Any) -> None:
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            before = [(one, set(vars(one)), list(one._variables)) for one in _chain(optimizer)]
+            unbuild = remember_unbuilt(optimizer)
             try:
                 build(variables)
                 load("retry").wait(optimizer.variables)
@@ -33,7 +33,7 @@ def guard_build(optimizer: Any) -> Callable[[], None]:
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                _unbuild(before)
+                unbuild()
                 if attempt == _MOST_ATTEMPTS:
                     error.add_note(_explain(variables))
                     raise
@@ -46,27 +46,6 @@ def guard_build(optimizer: Any) -> Callable[[], None]:
         optimizer.__dict__.pop("build", None)
 
     return undo
-
-
-def _chain(optimizer: Any) -> Iterator[Any]:
-    """Gives the optimizer and those that it wraps, such as for loss scaling."""
-    while optimizer is not None:
-        yield optimizer
-        optimizer = getattr(optimizer, "inner_optimizer", None)
-
-
-def _unbuild(before: list[tuple[Any, set[str], list[Any]]]) -> None:
-    for optimizer, names, variables in before:
-        known = {id(one) for one in variables}
-        for one in optimizer.__dict__["_variables"][:]:
-            if id(one) not in known:
-                optimizer._untrack_variable(one)
-        for name in set(vars(optimizer)) - names:
-            with contextlib.suppress(AttributeError):
-                delattr(optimizer, name)
-        optimizer._trainable_variables_indices.clear()
-        optimizer._trainable_variables = []
-        optimizer.built = False
 
 
 def _explain(variables: Any) -> str:

@@ -10,6 +10,9 @@ from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
 from memfit.fitting.levers.batchnorm_exact import normalise_exactly
 from memfit.fitting.levers.change import Change, forget_functions
+from memfit.keras_private.layers import all_layers
+from memfit.keras_private.losses import given_metrics, metric_function
+from memfit.keras_private.trainer import has_distribute_strategy
 
 _STEPS = ("train_step", "test_step")
 _BATCHNORM = ("exact", "micro")
@@ -130,7 +133,7 @@ def check_steps(model: Any) -> None:
                 "its limits: schedules and moving averages count the small batches, a batch that "
                 "is short counts like a full one, and the last few of an epoch wait for the next."
             )
-    if getattr(model, "_distribute_strategy", None) is not None:
+    if has_distribute_strategy(model):
         raise UsageError(
             f"The model {model.name!r} was made under a tf.distribute strategy. memfit does not "
             "cut batches there; make it outside of the strategy's scope."
@@ -148,7 +151,7 @@ def check_unguarded(model: Any) -> None:
 
 def has_fixed_batch(model: Any) -> bool:
     """Whether the model takes batches of one size only."""
-    is_stateful = any(getattr(layer, "stateful", False) for layer in model._flatten_layers())
+    is_stateful = any(getattr(layer, "stateful", False) for layer in all_layers(model))
     return is_stateful or any(one.shape[0] is not None for one in _inputs(model))
 
 
@@ -164,7 +167,7 @@ def _check_layers(model: Any) -> None:
                 f"The input {one.name!r} is made for batches of {one.shape[0]} samples, so it "
                 "takes no pieces. Leave the batch size out of keras.Input."
             )
-    for layer in model._flatten_layers():
+    for layer in all_layers(model):
         if getattr(layer, "stateful", False):
             raise UsageError(
                 f"The layer {layer.name!r} keeps a state from batch to batch (stateful=True), "
@@ -193,17 +196,12 @@ def adds_up(model: Any) -> bool:
 
     if type(model).compute_metrics is not keras.Model.compute_metrics:
         return False
-    compiled = model._compile_metrics
-    if compiled is None:
-        return True
-    named = [
-        *keras.tree.flatten(compiled._user_metrics),
-        *keras.tree.flatten(compiled._user_weighted_metrics),
-    ]
-    return all(one is None or isinstance(one, str) or _is_of_keras(one) for one in named)
+    return all(
+        one is None or isinstance(one, str) or _is_of_keras(one) for one in given_metrics(model)
+    )
 
 
 def _is_of_keras(metric: Any) -> bool:
-    function = getattr(metric, "_fn", None)
-    kinds = (metric if isinstance(metric, types.FunctionType) else type(metric), function)
+    own = metric if isinstance(metric, types.FunctionType) else type(metric)
+    kinds = (own, metric_function(metric))
     return all(one is None or one.__module__.startswith("keras.") for one in kinds)

@@ -7,19 +7,14 @@ from typing import Any
 
 from memfit.errors import UsageError
 from memfit.fitting.levers.change import Change, forget_functions
+from memfit.keras_private.graph import find_maker, inputs_of_call, last_outputs
+from memfit.keras_private.layers import all_layers, direct_layers, keeps_full_precision
+from memfit.keras_private.optimizer import trained_variables
+from memfit.keras_private.trainer import set_optimizer
 from memfit.units import format_size
 
 _COMPUTE = {"mixed_bfloat16": "bfloat16", "mixed_float16": "float16"}
 _PLAIN_POLICIES = frozenset({"DTypePolicy", "FloatDTypePolicy"})
-# Inputs compute nothing; data is prepared in full, since a count may have more digits than half
-# precision keeps; and code of another library knows nothing of Keras's policies.
-_UNTOUCHED = (
-    "keras.src.layers.core.input_layer",
-    "keras.src.layers.preprocessing",
-    "keras.src.export.tfsm_layer",
-    "keras.src.utils.jax_layer",
-    "keras.src.utils.torch_utils",
-)
 _PROBABILITIES = frozenset({"softmax", "log_softmax", "sigmoid"})
 _MOST_NAMES = 3
 
@@ -56,7 +51,7 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
         raise UsageError(
             f"Precision is reduced to one of {', '.join(_COMPUTE)}. Received: to={to!r}."
         )
-    if not hasattr(model, "_flatten_layers"):
+    if not all_layers(model):
         raise UsageError(f"model must be a Keras model. Received: model={model!r:.80}.")
     import keras
 
@@ -91,16 +86,14 @@ def _is_float32(layer: Any) -> bool:
     """Whether a layer computes in float32 and may compute in less."""
     policy = layer.dtype_policy
     is_plain = type(policy).__name__ in _PLAIN_POLICIES and policy.name == "float32"
-    return is_plain and not any(
-        base.__module__.startswith(_UNTOUCHED) for base in type(layer).__mro__
-    )
+    return is_plain and not keeps_full_precision(layer)
 
 
 def _units(owner: Any) -> Iterator[Any]:
     """A model and the layers in it that are changed as one, from the outside in."""
     yield owner
     if _is_open(owner):
-        for layer in owner._layers:
+        for layer in direct_layers(owner):
             yield from _units(layer)
 
 
@@ -112,11 +105,11 @@ def _is_open(layer: Any) -> bool:
     import keras
 
     is_written_by_user = not type(layer).__module__.startswith("keras.")
-    return isinstance(layer, keras.Model) or bool(is_written_by_user and layer._layers)
+    return isinstance(layer, keras.Model) or bool(is_written_by_user and direct_layers(layer))
 
 
 def _inside(unit: Any) -> list[Any]:
-    return [unit] if _is_open(unit) else list(unit._flatten_layers())
+    return [unit] if _is_open(unit) else all_layers(unit)
 
 
 def _with_own_policy(units: Sequence[Any]) -> list[Any]:
@@ -152,7 +145,7 @@ def _finals(owner: Any) -> Iterator[Any]:
         for layer in _givers(owner.outputs):
             yield from _finals(layer)
     else:
-        for layer in owner._layers:
+        for layer in direct_layers(owner):
             yield from (one for one in _finals(layer) if _gives_probabilities(one))
 
 
@@ -163,14 +156,14 @@ def _givers(tensors: Iterable[Any]) -> Iterator[Any]:
     pending, seen = list(tensors), set()
     while pending:
         tensor = pending.pop()
-        operation, node_index, _ = tensor._keras_history
+        operation, node_index = find_maker(tensor)
         if (id(operation), node_index) in seen:
             continue
         seen.add((id(operation), node_index))
         if isinstance(operation, keras.Layer):
             yield operation
         else:
-            pending.extend(operation._inbound_nodes[node_index].input_tensors)
+            pending.extend(inputs_of_call(operation, node_index))
 
 
 def _gives_probabilities(layer: Any) -> bool:
@@ -192,11 +185,11 @@ def _scale_loss(model: Any) -> Callable[[], None]:
     scaling = keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale_optimizer")
     if optimizer.built:
         _build_around(scaling, optimizer)
-    _set_optimizer(model, scaling)
+    set_optimizer(model, scaling)
 
     def unscale() -> None:
         if model.optimizer is scaling:  # else the user has compiled again
-            _set_optimizer(model, optimizer)
+            set_optimizer(model, optimizer)
 
     return unscale
 
@@ -205,17 +198,9 @@ def _build_around(scaling: Any, optimizer: Any) -> None:
     """Builds the outer optimizer only: a user's own may start anew when it is built twice."""
     optimizer.build = lambda _variables: None
     try:
-        scaling.build(optimizer._trainable_variables)
+        scaling.build(trained_variables(optimizer))
     finally:
         del optimizer.build
-
-
-def _set_optimizer(model: Any, optimizer: Any) -> None:
-    """Sets it also in what is saved with the model, or its state could not be loaded again."""
-    model.optimizer = optimizer
-    compiled_with = getattr(getattr(model, "_compile_config", None), "config", None)
-    if compiled_with is not None:
-        compiled_with["optimizer"] = optimizer
 
 
 def _in_words(changing: Sequence[Any], finals: Sequence[Any], own: Sequence[Any], to: str) -> str:
@@ -248,10 +233,9 @@ def _output_bytes(layers: Iterable[Any]) -> int | None:
 
     total_bytes = 0
     for layer in layers:
-        if isinstance(layer, keras.Model) or not layer._inbound_nodes:
+        if isinstance(layer, keras.Model):
             continue
-        # A `Sequential` that grows layer by layer leaves older nodes behind.
-        for tensor in layer._inbound_nodes[-1].output_tensors:
+        for tensor in last_outputs(layer):
             if None in tensor.shape[1:]:
                 return None
             total_bytes += 4 * math.prod(tensor.shape[1:])

@@ -1,15 +1,23 @@
 """Lever: activations are computed again in the backward pass instead of being kept."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from memfit.errors import UsageError
 from memfit.fitting.graph.blocks import Cut, cut_into_blocks
 from memfit.fitting.graph.choose_blocks import Choice, choose_all, choose_blocks, peak_bytes
-from memfit.fitting.graph.layer_cost import inner_graph, ordered_nodes
-from memfit.fitting.graph.parts import is_training_call, read_pieces, split_graph
+from memfit.fitting.graph.parts import read_pieces, split_graph
 from memfit.fitting.graph.pure_part import GraphPart
 from memfit.fitting.levers.change import Change, forget_functions
+from memfit.keras_private.graph import (
+    Caller,
+    inner_graph,
+    is_training_call,
+    ordered_nodes,
+    run_functional,
+    runs_its_graph,
+)
 from memfit.units import format_size
 
 # A step computes forward once and backward about twice as much.
@@ -79,8 +87,7 @@ def _graph_to_cut(model: Any) -> Any:
             f"The Sequential model {model.name!r} is not built, so there is no graph to cut. "
             "Give it a keras.Input first, or call model.build(input_shape)."
         )
-    module = type(model).call.__module__
-    if graph is None or not module.startswith("keras.src.models."):
+    if graph is None or not runs_its_graph(model):
         raise UsageError(
             f"The model {model.name!r} runs a call() written in {type(model).__name__}, which has "
             "no graph to cut. Expected a Functional or Sequential model. Build its parts as "
@@ -101,7 +108,9 @@ def _install(model: Any, graph: Any, parts: Sequence[tuple[GraphPart, bool]], te
     def call(inputs: Any, training: Any = None, mask: Any = None, **kwargs: Any) -> Any:
         if not is_training_call(training, inputs) or inner_graph(model) is not graph:
             return original(inputs, training=training, mask=mask, **kwargs)
-        return _run_parts(graph, parts, inputs, mask, {**kwargs, "training": training})
+        context = {**kwargs, "training": training}
+        run_nodes = functools.partial(_run_parts, parts)
+        return run_functional(graph, inputs, mask, run_nodes, context=context)
 
     def undo() -> None:
         del model.call
@@ -113,27 +122,11 @@ def _install(model: Any, graph: Any, parts: Sequence[tuple[GraphPart, bool]], te
 
 
 def _run_parts(
-    graph: Any,
-    parts: Sequence[tuple[GraphPart, bool]],
-    inputs: Any,
-    mask: Any,
-    context: dict[str, Any],
-) -> Any:
-    """Does what Functional's `call` does, some parts recomputed."""
-    import keras
-    from keras.src import backend
-    from keras.src.models.functional import operation_fn, unpack_singleton
-
-    given = graph._standardize_inputs(inputs)
-    for tensor, its_mask in zip(given, keras.tree.flatten(mask), strict=False):
-        if its_mask is not None:
-            backend.set_keras_mask(tensor, its_mask)
-    tensors = {id(symbol): one for symbol, one in zip(graph.inputs, given, strict=True)}
+    parts: Sequence[tuple[GraphPart, bool]], tensors: dict[int, Any], caller: Caller
+) -> None:
     for part, is_recomputed in parts:
         run = part.run_recomputed if is_recomputed else part.run
-        run(tensors, lambda operation: operation_fn(operation, **context))
-    results = [tensors[id(symbol)] for symbol in graph.outputs]
-    return unpack_singleton(keras.tree.pack_sequence_as(graph._outputs_struct, results))
+        run(tensors, caller)
 
 
 def _tell(cuts: Sequence[Cut], choice: Choice, batch_size: int) -> str:

@@ -1,0 +1,1 @@
+"""How Keras takes data into `fit`."""
