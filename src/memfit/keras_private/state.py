@@ -66,3 +66,38 @@ def shared_seed() -> Any:
     generator = global_seed_generator()
     random.setstate(drawn)
     return generator.state
+
+
+# Of the state: what a user sets, and the numbers in names of layers.
+_SETTINGS = (
+    "custom_objects_scope_dict",
+    "distribution",
+    "dtype_policy",
+    "global_random_seed",
+    "global_seed_generator",
+    "nnx_enabled",
+    "object_name_uids",
+    "safe_mode_saving",
+)
+
+
+def read_settings() -> dict[str, Any]:
+    """Returns what a user has set in Keras, and the numbers in names of layers."""
+    now = vars(_state())
+    kept = {name: now[name] for name in _SETTINGS if name in now}
+    if "object_name_uids" in kept:  # dense, dense_1
+        kept["object_name_uids"] = kept["object_name_uids"].copy()
+    return kept
+
+
+@contextlib.contextmanager
+def settings_kept(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Puts these settings back at the end; random numbers go on where they were."""
+    generator = vars(_state()).get("global_seed_generator")
+    try:
+        yield
+    finally:
+        for name, value in settings.items():
+            setattr(_state(), name, value)
+        if generator is not None:
+            _state().global_seed_generator = generator

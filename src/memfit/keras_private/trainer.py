@@ -1,7 +1,7 @@
 """What `fit` keeps in a model: how it builds it, distributes it and saves what compiled it."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memfit.keras_private.layers import all_layers
@@ -63,3 +63,68 @@ def set_optimizer(model: Any, optimizer: Any) -> None:
     compiled_with = getattr(getattr(model, "_compile_config", None), "config", None)
     if compiled_with is not None:
         compiled_with["optimizer"] = optimizer
+
+
+@relies_on(_TRAINER)
+def trainer_class() -> Any:
+    """Returns the class whose `__init__` is the one that all models call."""
+    from keras.src.trainers.trainer import Trainer
+
+    return Trainer
+
+
+@relies_on("keras.src.layers.layer.Layer._call_has_training_arg")
+def call_model(model: Any, x: Any, *, is_training: bool) -> Any:
+    """Calls the model as a step does: with `training` where its `call` takes it."""
+    return model(x, training=is_training) if model._call_has_training_arg else model(x)
+
+
+@relies_on("keras.src.backend.compute_output_spec")
+def output_spec(model: Any, x: Any) -> Any:
+    """Returns symbolic tensors like the predictions for `x`, and runs nothing."""
+    from keras.src import backend
+
+    return backend.compute_output_spec(model, x, training=False)
+
+
+@relies_on(
+    "keras.src.backend.tensorflow.trainer.TensorFlowTrainer._autoconvert_optionals",
+    backend="tensorflow",
+)
+def accepting_optionals(model: Any, function: Any) -> Any:
+    """Returns a step that takes `None` where the data has a `tf.experimental.Optional`."""
+    return model._autoconvert_optionals(function)
+
+
+@relies_on(
+    "keras.src.backend.jax.trainer.JAXTrainer._jax_state",
+    "keras.src.backend.jax.trainer.JAXTrainer._jax_state_synced",
+    "keras.src.backend.jax.trainer.JAXTrainer.jax_state_sync",
+    backend="jax",
+)
+def attach_jax_state(model: Any, state: Mapping[str, Any]) -> None:
+    """Gives the variables their values, which Keras takes from them while it trains.
+
+    Args:
+        model: A model inside `fit` or `evaluate`.
+        state: Values by kind: `trainable`, `non_trainable`, `optimizer`, `metrics`.
+    """
+    model._jax_state = {f"{kind}_variables": values for kind, values in state.items()}
+    model._jax_state_synced = False
+    model.jax_state_sync()
+    model._jax_state = None
+
+
+@relies_on("keras.src.backend.torch.trainer.TorchTrainer._should_torch_compile", backend="torch")
+def is_torch_compiled(model: Any) -> bool:
+    """Returns whether the model's steps go through `torch.compile`."""
+    return bool(model._should_torch_compile())
+
+
+@relies_on("builtins.ValueError._keras_call_info_injected")
+def is_raised_anew(error: BaseException) -> bool:
+    """Returns whether Keras made this error of one inside a layer, which is its `__context__`.
+
+    Keras raises it `from None` and marks it with `_keras_call_info_injected`.
+    """
+    return hasattr(error, "_keras_call_info_injected")
