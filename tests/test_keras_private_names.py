@@ -13,8 +13,8 @@ HOME = ROOT / "keras_private"
 MODULES = sorted(ROOT.rglob("*.py"))
 LAST_PARTS = {one.path.rpartition(".")[2] for one in private_names()}
 PRIVATE = {name for name in LAST_PARTS if name.startswith("_")}
-# Names that other packages have, too: multiprocessing's results, our own classes.
-SHARED = set()
+# Names that other packages have, too: results of multiprocessing.
+SHARED = {"_value"}
 
 
 def name_of(path):

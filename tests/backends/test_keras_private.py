@@ -41,7 +41,8 @@ def is_there(path, objects):
         except ModuleNotFoundError:
             continue
     for name in parts[end:]:
-        holders = [found, *(one for one in objects if isinstance(found, type) and isinstance(one, found))]
+        made = [one for one in objects if isinstance(found, type) and isinstance(one, found)]
+        holders = [found, *made]
         holder = next((one for one in holders if hasattr(one, name)), None)
         if holder is None:
             return False

@@ -13,6 +13,8 @@ from memfit.backends import BACKEND_NAMES, active_backend_name, load
 from memfit.backends.observe.wrapping import tell_after
 from memfit.failsafe import harmless
 from memfit.heap.describe import things_in
+from memfit.keras_private.data import enqueuer_class
+from memfit.keras_private.trainer import trainer_class
 from memfit.user_code.frames import is_called_from
 
 _WITH_CALLBACKS = ("fit", "evaluate", "predict")
@@ -80,8 +82,7 @@ def _hook_keras(keras: Any) -> None:
 def _watch_keras(keras: Any) -> None:
     """What the script makes of Keras's classes, and the session that it clears."""
     observed = process_recorder.observed
-    trainer = _owner(keras.Model, "__init__", "Trainer")  # the one `__init__` all models call
-    tell_after(trainer, "__init__", functools.partial(_note_model, keras.Sequential))
+    tell_after(trainer_class(), "__init__", functools.partial(_note_model, keras.Sequential))
     for owner, method, kind in (
         (_owner(keras.Model, "compile"), "compile", "compilation"),
         (_owner(keras.optimizers.Optimizer, "__init__"), "__init__", "optimizer"),
@@ -91,8 +92,7 @@ def _watch_keras(keras: Any) -> None:
     clear = keras.utils.clear_session
     for place in (keras.utils, keras.backend):
         place.clear_session = _telling_caller("clear_session", clear)
-    adapters = sys.modules["keras.src.trainers.data_adapters.py_dataset_adapter"]
-    tell_after(adapters.PyDatasetEnqueuer, "__init__", note_enqueuer)
+    tell_after(enqueuer_class(), "__init__", note_enqueuer)
 
 
 def _note_model(sequential: Any, model: Any) -> None:
@@ -108,13 +108,9 @@ def _replace(public_class: type, name: str, make: Callable[[Any], Any]) -> None:
     setattr(owner, name, make(vars(owner)[name]))
 
 
-def _owner(public_class: type, name: str, base_name: str | None = None) -> type:
-    """The class that defines a method, the first of that name where one is given."""
-    return next(
-        base
-        for base in public_class.__mro__
-        if name in vars(base) and base_name in (None, base.__name__)
-    )
+def _owner(public_class: type, name: str) -> type:
+    """The class that defines a method."""
+    return next(base for base in public_class.__mro__ if name in vars(base))
 
 
 def _counting(count: Callable[[], None]) -> Callable[[Any], Any]:

@@ -9,6 +9,8 @@ import errno
 import re
 from collections.abc import Iterator
 
+from memfit.keras_private.layers import is_raised_anew
+
 _TENSORFLOW_WORDING = {
     # Also raised for full disks, open files and long messages, so the type is not enough.
     # A `MemoryError` in a data pipeline's Python code arrives as text.
@@ -112,5 +114,5 @@ def _and_its_reasons(error: BaseException) -> Iterator[BaseException]:
 def _raised_while_handling(error: BaseException) -> BaseException | None:
     # An error inside a layer is raised anew by Keras, `from None`. Of one whose type takes more
     # than a text, as NumPy's does, nothing but this reference is left.
-    is_kept = not error.__suppress_context__ or hasattr(error, "_keras_call_info_injected")
+    is_kept = not error.__suppress_context__ or is_raised_anew(error)
     return error.__context__ if is_kept else None

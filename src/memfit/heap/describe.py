@@ -10,6 +10,7 @@ from typing import Any
 from memfit.backends import load
 from memfit.backends.observe import VIEW_FACTOR, LiveObject, kind_by_class
 from memfit.heap.holders import attributes_of, read_locals
+from memfit.keras_private.layers import stored_value
 
 _BACKENDS = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
 _KINDS = {
@@ -53,7 +54,7 @@ def describe(value: object) -> LiveObject | None:
     if package in _BACKENDS and _BACKENDS[package] in sys.modules:
         return _ask_backend(_BACKENDS[package], value)
     if package == "keras" and any(base.__name__ == "Variable" for base in kind.__mro__):
-        return describe(attributes_of(value).get("_value"))
+        return describe(stored_value(attributes_of(value)))
     if issubclass(kind, bytes | bytearray | str):
         return LiveObject("text", sys.getsizeof(value), id(value), kind.__name__)
     name = kind_by_class(_KINDS, value)

@@ -1,7 +1,7 @@
 """What Keras keeps in a layer, and beside tensors: inner layers, variables, masks, losses."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memfit.keras_private.names import relies_on
@@ -121,3 +121,18 @@ def moments_given(layer: Any, mean: Any, variance: Any) -> Iterator[None]:
         yield
     finally:
         object.__delattr__(layer, "_moments")
+
+
+@relies_on("builtins.ValueError._keras_call_info_injected")
+def is_raised_anew(error: BaseException) -> bool:
+    """Returns whether Keras made this error of one inside a layer, which is its `__context__`.
+
+    Keras raises it `from None` and marks it with `_keras_call_info_injected`.
+    """
+    return hasattr(error, "_keras_call_info_injected")
+
+
+@relies_on("keras.src.backend.common.variables.Variable._value")
+def stored_value(attributes: Mapping[str, Any]) -> Any:
+    """Returns the tensor of a Keras variable, by its attributes, so that no property runs."""
+    return attributes.get("_value")

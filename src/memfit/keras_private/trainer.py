@@ -119,12 +119,3 @@ def attach_jax_state(model: Any, state: Mapping[str, Any]) -> None:
 def is_torch_compiled(model: Any) -> bool:
     """Returns whether the model's steps go through `torch.compile`."""
     return bool(model._should_torch_compile())
-
-
-@relies_on("builtins.ValueError._keras_call_info_injected")
-def is_raised_anew(error: BaseException) -> bool:
-    """Returns whether Keras made this error of one inside a layer, which is its `__context__`.
-
-    Keras raises it `from None` and marks it with `_keras_call_info_injected`.
-    """
-    return hasattr(error, "_keras_call_info_injected")

@@ -13,20 +13,11 @@ from typing import Any
 from memfit.backends import load, loaded_backend_names
 from memfit.backends.observe.wrapping import tell_after
 from memfit.heap.holders import attributes_of, find_held
+from memfit.keras_private.state import read_settings, settings_kept
+from memfit.keras_private.trainer import trainer_class
 from memfit.measure.malloc import trim
 
 _MOST_S = 0.5
-# Of Keras's global state: what a user sets, and the numbers in names of layers.
-_SETTINGS = (
-    "custom_objects_scope_dict",
-    "distribution",
-    "dtype_policy",
-    "global_random_seed",
-    "global_seed_generator",
-    "nnx_enabled",
-    "object_name_uids",
-    "safe_mode_saving",
-)
 
 
 class SurvivorWarning(UserWarning):
@@ -81,7 +72,7 @@ class Session:
     def __enter__(self) -> "Session":
         _watch_models()
         self._before = _registered()
-        self._settings = _read_keras_state()
+        self._settings = read_settings()
         with _lock:
             _open.append(self._built)
         return self
@@ -117,10 +108,7 @@ _pending: list[_Built] = []
 
 @functools.cache
 def _watch_models() -> None:
-    import keras
-
-    trainer = next(base for base in keras.Model.__mro__ if base.__name__ == "Trainer")
-    tell_after(trainer, "__init__", _note_model)
+    tell_after(trainer_class(), "__init__", _note_model)
 
 
 def _note_model(model: Any) -> None:
@@ -137,30 +125,16 @@ def _release(registered: dict[str, frozenset[str]]) -> None:
         load("observe", name).release(registered.get(name, frozenset()))
 
 
-def _read_keras_state() -> dict[str, Any]:
-    state: Any = sys.modules["keras.src.backend.common.global_state"]
-    now = vars(state.GLOBAL_STATE_TRACKER)
-    kept = {name: now[name] for name in _SETTINGS if name in now}
-    if "object_name_uids" in kept:  # the numbers in names of layers: dense, dense_1
-        kept["object_name_uids"] = kept["object_name_uids"].copy()
-    return kept
-
-
 def _clear_keras(settings: dict[str, Any]) -> None:
     """Clears what Keras keeps and puts back what was there before the session.
 
     Keras's own `clear_session` resets the dtype policy and the seed without a word.
     """
-    state: Any = sys.modules["keras.src.backend.common.global_state"]
-    generator = vars(state.GLOBAL_STATE_TRACKER).get("global_seed_generator")
     keras: Any = sys.modules["keras"]
-    # On torch it would load the compiler, which takes seconds, to clear it.
-    if keras.backend.backend() != "torch" or "torch._dynamo" in sys.modules:
-        keras.utils.clear_session(free_memory=False)
-    for name, value in settings.items():
-        setattr(state.GLOBAL_STATE_TRACKER, name, value)
-    if generator is not None:  # random numbers go on where they were
-        state.GLOBAL_STATE_TRACKER.global_seed_generator = generator
+    with settings_kept(settings):
+        # On torch it would load the compiler, which takes seconds, to clear it.
+        if keras.backend.backend() != "torch" or "torch._dynamo" in sys.modules:
+            keras.utils.clear_session(free_memory=False)
 
 
 def _tell_survivors() -> None:

@@ -8,13 +8,10 @@ from typing import Any
 
 import keras
 
-# An object of this class is used by Keras as it is. Of a PyDataset it would permute the batches,
-# and feed them slowly into TensorFlow. Private, and the same since Keras 3.5.
-from keras.src.trainers.data_adapters.data_adapter import DataAdapter
-
 from memfit.backends import load
 from memfit.backends.feeds import Fed, Spec
 from memfit.errors import UsageError
+from memfit.keras_private.data import data_adapter_class, has_class_weight
 from memfit.streaming.data.layout import unwrap
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.data.source import Column
@@ -133,7 +130,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     return Stream(Loader(opened, layout, settings, mapped))
 
 
-class Stream(keras.utils.PyDataset, DataAdapter):  # type: ignore[misc]  # Keras ships no types
+class Stream(keras.utils.PyDataset, data_adapter_class()):  # type: ignore[misc]  # Keras ships no types
     """Batches from disk; made by `memfit.stream`.
 
     A loop over it is one epoch, and the next loop is the next epoch, also if the last was left
@@ -301,8 +298,7 @@ def _refuse_oversample() -> None:
 
 def _refuse_class_weight() -> None:
     """Raises if `fit` was called with `class_weight`: Keras forgets it, and trains without."""
-    caller = sys._getframe(2)  # Keras gives an adapter nothing else to see it by
-    if caller.f_code.co_name == "__init__" and caller.f_locals.get("class_weight") is not None:
+    if has_class_weight(sys._getframe(2)):
         raise UsageError(
             "Keras ignores class_weight of fit() for a stream. Give it to the stream instead: "
             "memfit.stream(..., class_weight={0: 1.0, 1: 5.0})."

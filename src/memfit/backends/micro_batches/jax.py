@@ -16,6 +16,7 @@ from memfit.backends.micro_batches.loss_weights import (
     weighed,
 )
 from memfit.backends.xla_order import run_once_there
+from memfit.keras_private.losses import track_loss
 
 _State = tuple[Any, ...]
 # Takes a piece, its share of the samples and what earlier pieces left; returns what it leaves
@@ -180,7 +181,7 @@ class Loop:
         x, y, sample_weight = unpack(piece)
 
         def update() -> None:
-            model._loss_tracker.update_state(loss, sample_weight=flatten(piece)[0].shape[0])
+            track_loss(model, loss, flatten(piece)[0].shape[0])
             if not self._pieces.collects:
                 model.compute_metrics(x, y, y_pred, sample_weight)
 
@@ -216,9 +217,9 @@ class Loop:
 
 def _with_metrics(model: Any, metrics: Any, run: Callable[[], Any]) -> tuple[Any, list[Any]]:
     """Runs with the metrics at these values; returns what it returned and the new values."""
-    from keras.src import backend
+    import keras
 
     mapping = list(zip(model.metrics_variables, metrics, strict=True))
-    with backend.StatelessScope(state_mapping=mapping) as scope:
+    with keras.StatelessScope(state_mapping=mapping) as scope:
         result = run()
     return result, [scope.get_current_value(one) for one, _ in mapping]

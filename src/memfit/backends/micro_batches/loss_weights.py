@@ -10,6 +10,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memfit.keras_private.layers import get_mask
+from memfit.keras_private.losses import built_losses, replaced_losses
+
 
 class NeedsTotalsError(Exception):
     """A loss is averaged over something that only a look at the whole batch can tell."""
@@ -67,11 +70,10 @@ class _Counted:
 def _averaged_over(loss: Any, y_pred: Any, sample_weight: Any) -> Any | None:
     """What Keras divides by, where that is not a fixed number for every sample."""
     from keras import ops
-    from keras.src import backend
 
     if loss.reduction == "sum":
         return None
-    mask = backend.get_keras_mask(y_pred)
+    mask = get_mask(y_pred)
     weighs = loss.reduction == "mean_with_sample_weight" and sample_weight is not None
     if mask is not None:
         mask = ops.cast(mask, "float32")
@@ -94,10 +96,10 @@ def weighed(model: Any, share_of_samples: Any, totals: Sequence[Any] | None) -> 
     Raises:
         NeedsTotalsError: A loss needs the totals of the batch, and there are none.
     """
-    losses = _flat_losses(model)
+    losses = built_losses(model)
     known: Sequence[Any] = totals if totals is not None else [None] * len(losses)
     told: list[Any] = []
-    with _replaced(
+    with replaced_losses(
         model,
         [
             one._replace(loss=_Weighed(one.loss, share_of_samples, total, told))
@@ -111,47 +113,11 @@ def weighed(model: Any, share_of_samples: Any, totals: Sequence[Any] | None) -> 
 def counted(model: Any) -> Iterator[list[Any]]:
     """Puts counters in the place of the losses and gives the list that they write to."""
     counts: list[Any] = []
-    counters = [one._replace(loss=_Counted(one.loss, counts)) for one in _flat_losses(model)]
-    with _replaced(model, counters):
+    counters = [one._replace(loss=_Counted(one.loss, counts)) for one in built_losses(model)]
+    with replaced_losses(model, counters):
         yield counts
-
-
-@contextlib.contextmanager
-def untracked(model: Any) -> Iterator[None]:
-    """Keeps the trackers of single losses still."""
-    trackers = get_trackers(model)
-    if trackers:
-        model._compile_loss._metrics = [None] * len(trackers)
-    try:
-        yield
-    finally:
-        if trackers:
-            model._compile_loss._metrics = trackers
-
-
-def get_trackers(model: Any) -> list[Any]:
-    """Returns what tracks single losses; there is none where there is one loss."""
-    return [] if model._compile_loss is None else model._compile_loss._metrics
 
 
 def count_losses(model: Any) -> int:
     """Returns how many compiled losses the model has."""
-    return len(_flat_losses(model))
-
-
-def _flat_losses(model: Any) -> list[Any]:
-    compiled = model._compile_loss
-    return [] if compiled is None else list(compiled._flat_losses or ())
-
-
-@contextlib.contextmanager
-def _replaced(model: Any, losses: list[Any]) -> Iterator[None]:
-    if not losses:
-        yield
-        return
-    before = model._compile_loss._flat_losses
-    model._compile_loss._flat_losses = losses
-    try:
-        yield
-    finally:
-        model._compile_loss._flat_losses = before
+    return len(built_losses(model))

@@ -15,11 +15,11 @@ from memfit.backends.micro_batches.loss_weights import (
     NeedsTotalsError,
     count_losses,
     counted,
-    get_trackers,
-    untracked,
     weighed,
 )
 from memfit.errors import UsageError
+from memfit.keras_private.losses import compute_loss, loss_trackers, track_loss, untracked
+from memfit.keras_private.trainer import build_with, call_model, output_spec
 
 # Takes a piece, its share of the samples and what earlier pieces left; returns what it leaves.
 _Run = Callable[[Any, Any, list[Any]], list[Any]]
@@ -103,7 +103,7 @@ class Loop:
         """Returns the logs; stands in for the model's own `test_step`."""
         if not self._is_whole:
             check(data)
-        model._symbolic_build(data_batch=data)  # nothing can be made inside a loop
+        build_with(model, data)  # nothing can be made inside a loop
         weights = model.trainable_weights if self._is_training else []
         averaged = list(self._pieces.averaged) if self._is_training else []
         begin = [tf.identity(one.value) for one in averaged]
@@ -136,7 +136,7 @@ class Loop:
         ]
         # Keras weighs these by a size that it only knows here, outside of the loop.
         num_samples = flatten(data)[0].shape[0]
-        for tracker, value in zip(get_trackers(model), left[len(weights) :], strict=False):
+        for tracker, value in zip(loss_trackers(model), left[len(weights) :], strict=False):
             tracker.update_state(value, sample_weight=num_samples)
         for one, value in zip(averaged, left[num_sums - len(averaged) :], strict=False):
             one.assign(value)
@@ -152,14 +152,19 @@ class Loop:
         """Returns the gradients of one piece, weighted, its losses and its predictions."""
         x, y, sample_weight = unpack(piece)
         with tf.GradientTape() as tape:
-            y_pred = _call(model, x, is_training=self._is_training)
+            y_pred = call_model(model, x, is_training=self._is_training)
             with weighed(model, share, totals) as losses, untracked(model):
-                loss = model._compute_loss(
-                    x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=self._is_training
+                loss = compute_loss(
+                    model,
+                    x=x,
+                    y=y,
+                    y_pred=y_pred,
+                    sample_weight=sample_weight,
+                    training=self._is_training,
                 )
             scaled = model.optimizer.scale_loss(loss) if weights else loss
             scaled = scaled * tf.cast(share, loss.dtype)
-        model._loss_tracker.update_state(loss, sample_weight=tf.shape(flatten(piece)[0])[0])
+        track_loss(model, loss, tf.shape(flatten(piece)[0])[0])
         if not self._collects:
             model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
         found = tape.gradient(scaled, [one.value for one in weights]) if weights else []
@@ -205,9 +210,9 @@ class Loop:
         def run_piece(piece: Any, _: Any, carry: list[Any]) -> list[Any]:
             x, y, sample_weight = unpack(piece)
             with counted(model) as counts, untracked(model):
-                y_pred = _call(model, x, is_training=False)
-                model._compute_loss(
-                    x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
+                y_pred = call_model(model, x, is_training=False)
+                compute_loss(
+                    model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
                 )
             return [total + count for total, count in zip(carry, counts, strict=True)]
 
@@ -220,14 +225,14 @@ class Loop:
         x, _, _ = unpack(data)
         return [
             tf.TensorArray(one.dtype, size=0, dynamic_size=True, infer_shape=False)
-            for one in flatten(_output_spec(model, x))
+            for one in flatten(output_spec(model, x))
         ]
 
     @staticmethod
     def _gather(model: Any, x: Any, arrays: list[Any]) -> Any:
         import keras
 
-        spec = _output_spec(model, x)
+        spec = output_spec(model, x)
         gathered = [array.concat() for array in arrays]
         for tensor, one in zip(gathered, flatten(spec), strict=True):
             tensor.set_shape([None, *one.shape[1:]])
@@ -244,13 +249,3 @@ def _write(arrays: list[Any], y_pred: Any) -> list[Any]:
     return [
         array.write(array.size(), one) for array, one in zip(arrays, flatten(y_pred), strict=True)
     ]
-
-
-def _call(model: Any, x: Any, *, is_training: bool) -> Any:
-    return model(x, training=is_training) if model._call_has_training_arg else model(x)
-
-
-def _output_spec(model: Any, x: Any) -> Any:
-    from keras.src import backend
-
-    return backend.compute_output_spec(model, x, training=False)

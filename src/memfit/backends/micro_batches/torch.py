@@ -10,9 +10,11 @@ from memfit.backends.micro_batches.loss_weights import (
     NeedsTotalsError,
     count_losses,
     counted,
-    untracked,
     weighed,
 )
+from memfit.keras_private.layers import get_mask, set_mask
+from memfit.keras_private.losses import compute_loss, track_loss, untracked
+from memfit.keras_private.trainer import call_model
 
 
 def make_train_step(model: Any, pieces: Pieces) -> Any:
@@ -96,10 +98,15 @@ class Loop:
     def _loss(self, model: Any, piece: Any, y_pred: Any, share: float, totals: Any) -> Any:
         x, y, sample_weight = unpack(piece)
         with weighed(model, share, totals):
-            loss = model._compute_loss(
-                x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=self._is_training
+            loss = compute_loss(
+                model,
+                x=x,
+                y=y,
+                y_pred=y_pred,
+                sample_weight=sample_weight,
+                training=self._is_training,
             )
-        model._loss_tracker.update_state(loss.detach(), sample_weight=len(flatten(piece)[0]))
+        track_loss(model, loss.detach(), len(flatten(piece)[0]))
         return loss
 
     def _cut(self, data: Any, num_samples: int) -> Any:
@@ -112,8 +119,8 @@ class Loop:
             x, y, sample_weight = unpack(piece)
             with torch.no_grad(), counted(model) as counts, untracked(model):
                 y_pred = _call(model, piece, is_training=False)
-                model._compute_loss(
-                    x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
+                compute_loss(
+                    model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
                 )
             totals = [total + count for total, count in zip(totals, counts, strict=True)]
         return totals
@@ -149,19 +156,18 @@ class _Averages:
 
 def _call(model: Any, piece: Any, *, is_training: bool) -> Any:
     x, _, _ = unpack(piece)
-    return model(x, training=is_training) if model._call_has_training_arg else model(x)
+    return call_model(model, x, is_training=is_training)
 
 
 def _detached(y_pred: Any) -> Any:
     """Predictions without the record of how they were computed; masks stay."""
     import keras
-    from keras.src import backend
 
     def detach(tensor: Any) -> Any:
         plain = tensor.detach()
-        mask = backend.get_keras_mask(tensor)
+        mask = get_mask(tensor)
         if mask is not None:
-            backend.set_keras_mask(plain, mask)
+            set_mask(plain, mask)
         return plain
 
     return keras.tree.map_structure(detach, y_pred)
@@ -169,13 +175,12 @@ def _detached(y_pred: Any) -> Any:
 
 def _join(predictions: list[Any]) -> Any:
     import keras
-    from keras.src import backend
 
     def join(*parts: Any) -> Any:
         whole = torch.cat(parts)
-        masks = [backend.get_keras_mask(part) for part in parts]
+        masks = [get_mask(part) for part in parts]
         if masks[0] is not None:
-            backend.set_keras_mask(whole, torch.cat(masks))
+            set_mask(whole, torch.cat(masks))
         return whole
 
     return keras.tree.map_structure(join, *predictions)

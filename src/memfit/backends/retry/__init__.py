@@ -78,15 +78,3 @@ def can_allocate(allocate: Callable[[], object]) -> bool:
             raise
         return False
     return True
-
-
-def find_changing(model: Any) -> list[Any]:
-    """Returns the variables that a forward pass may change, such as statistics and seeds.
-
-    Weights that are frozen are not among them: they may be large, and nothing writes to them.
-    """
-    found = []
-    for layer in model._flatten_layers():
-        found += layer._non_trainable_variables
-        found += [generator.state for generator in layer._seed_generators]
-    return list({id(one): one for one in found}.values())

@@ -14,7 +14,9 @@ from memfit.backends.arrays_on_disk import Kept
 from memfit.backends.micro_batches import Pieces
 from memfit.backends.micro_batches.batch_parts import check, flatten
 from memfit.backends.micro_batches.jax import Loop
-from memfit.backends.retry import Run, can_allocate, find_changing
+from memfit.backends.retry import Run, can_allocate
+from memfit.keras_private.layers import changing_variables
+from memfit.keras_private.trainer import attach_jax_state
 
 _TRAINING = ("trainable", "non_trainable", "optimizer", "metrics")
 _TESTING = ("trainable", "non_trainable", "metrics")
@@ -33,7 +35,7 @@ def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) ->
             try:
                 run(attempt)
             except BaseException:
-                _attach(model, attempt.state)
+                attach_jax_state(model, attempt.state)
                 raise
             state = tuple(attempt.state.values())
         if attempt is None:
@@ -50,14 +52,6 @@ def wait(variables: list[Any]) -> None:
 
 def release() -> None:
     """JAX keeps nothing that could be given back."""
-
-
-def _attach(model: Any, state: dict[str, Any]) -> None:
-    """Gives the variables their values, which Keras takes from them while it trains."""
-    model._jax_state = {f"{kind}_variables": values for kind, values in state.items()}
-    model._jax_state_synced = False
-    model.jax_state_sync()
-    model._jax_state = None
 
 
 class _Compiled:
@@ -195,5 +189,5 @@ def _count_needed(function: Any) -> int:
 
 
 def _find_indices(model: Any) -> list[int]:
-    changing = {id(one) for one in find_changing(model)}
+    changing = {id(one) for one in changing_variables(model)}
     return [i for i, one in enumerate(model.non_trainable_variables) if id(one) in changing]

@@ -11,7 +11,9 @@ from memfit.backends.arrays_on_disk import Kept
 from memfit.backends.micro_batches import Pieces
 from memfit.backends.micro_batches.batch_parts import check, flatten
 from memfit.backends.micro_batches.tensorflow import Loop, check_model, update
-from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate, find_changing
+from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
+from memfit.keras_private.layers import changing_variables
+from memfit.keras_private.trainer import accepting_optionals
 
 
 def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
@@ -66,7 +68,7 @@ class _Compiled:
         pieces = Pieces(size, self.pieces.averaged, self.pieces.collects)
         loop = Loop(self.model, pieces, is_training=self.is_training, is_whole=is_whole)
         learn = self._compile(lambda data: loop.learn(self.model, data))
-        return pieces, self.model._autoconvert_optionals(learn)
+        return pieces, accepting_optionals(self.model, learn)
 
     def _compile(self, function: Any) -> Any:
         if self.model.run_eagerly:
@@ -100,7 +102,7 @@ class _Attempt:
 
     def learn(self, size: int) -> None:
         if not self._before:
-            changing = [*find_changing(self._model), *self._model.metrics_variables]
+            changing = [*changing_variables(self._model), *self._model.metrics_variables]
             self._before = [(one, one.value.read_value()) for one in changing]
         self.logs, self._gradients = self._compiled.learn(self._data, size, self.num_samples)
 

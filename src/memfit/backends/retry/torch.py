@@ -8,14 +8,16 @@ from memfit.backends.arrays_on_disk import Kept
 from memfit.backends.micro_batches import Pieces
 from memfit.backends.micro_batches.batch_parts import check, flatten
 from memfit.backends.micro_batches.torch import Loop, update
-from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate, find_changing
+from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
+from memfit.keras_private.layers import changing_variables
+from memfit.keras_private.trainer import is_torch_compiled
 
 
 def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
     """Returns what stands in for Keras's function; it takes a list of one batch."""
     loop = Loop(pieces, is_training=is_training)
     step = loop.learn if is_training else loop.test_step
-    if model._should_torch_compile():
+    if is_torch_compiled(model):
         step = torch.compile(step)
 
     def function(data: Any) -> Any:
@@ -60,7 +62,7 @@ class _Attempt:
 
     def learn(self, size: int) -> None:
         if not self._before:
-            changing = [*find_changing(self._model), *self._model.metrics_variables]
+            changing = [*changing_variables(self._model), *self._model.metrics_variables]
             self._before = [(one, one.value.detach().clone()) for one in changing]
         self._pieces.resize(size)
         self.logs = self._step(self._model, self._data)
