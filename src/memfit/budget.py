@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Self
 
+from memfit.arguments import check_size_text
 from memfit.errors import UsageError
-from memfit.units import parse_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,4 @@ class Budget:
             if device_budget is None
             else ("device_budget", device_budget, "device")
         )
-        if not isinstance(size, str):
-            raise UsageError(
-                f"{name} must be text with a unit. Received: {name}={size!r}. "
-                'Write it like "4GB" or "512MiB".'
-            )
-        return cls(parse_size(size), place)
+        return cls(check_size_text(name, size), place)

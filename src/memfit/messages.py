@@ -1,19 +1,43 @@
-"""A progress bar for what takes long."""
+"""What memfit tells a user on stderr: lines that begin with `memfit:`, and a progress bar."""
 
 import contextlib
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 
-Tell = Callable[[int], None]
+_PREFIX = "memfit: "
+_WIDTH = 80  # of a terminal
+Advance = Callable[[int], None]
+
+
+def say(text: str, *, wraps: bool = False) -> None:
+    """Writes `text` to stderr, each of its lines after `memfit:`.
+
+    It never raises: stderr may be closed, and a training must not end for that.
+
+    Args:
+        text: What to say.
+        wraps: Whether lines end at 80 columns. Defaults to `False`, so that commands and paths
+            can be copied.
+    """
+    lines = [_wrap(line) if wraps else f"{_PREFIX}{line}" for line in text.splitlines()]
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
+        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        sys.stderr.flush()
+
+
+def _wrap(line: str) -> str:
+    indent = " " * len(_PREFIX)
+    return textwrap.fill(line, _WIDTH, initial_indent=_PREFIX, subsequent_indent=indent)
 
 
 @contextlib.contextmanager
-def showing(total: int | None, doing: str) -> Iterator[Tell]:
-    """A progress bar on stderr, if a user is looking; it is gone at the end.
+def show_progress(total: int | None, title: str) -> Iterator[Advance]:
+    """Shows a progress bar on stderr if it is a terminal; the bar is gone at the end.
 
     Args:
         total: What all calls together add up to, if that is known.
-        doing: What is going on, such as `"ingesting cache"`.
+        title: What is going on, such as `"ingesting cache"`.
 
     Yields:
         To be called with how much was done since the last call.
@@ -25,5 +49,5 @@ def showing(total: int | None, doing: str) -> Iterator[Tell]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(doing, total=total)
+        task = progress.add_task(title, total=total)
         yield lambda number: progress.advance(task, number)

@@ -339,7 +339,7 @@ def stateful():
         (lambda: keras.Sequential([keras.Input((1,))]), "not compiled"),
         (lambda: compiled(OwnStep()), "train_step of its own"),
         (stateful, "batches of 4 samples"),
-        (lambda: "a model", "must be a Keras model"),
+        (lambda: "a model", "`model` must be a Keras model"),
     ],
     ids=["not compiled", "own step", "stateful", "no model"],
 )
@@ -350,5 +350,5 @@ def test_what_cannot_be_split_is_refused_with_the_reason(make, message):
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, True, "4"])
 def test_a_size_that_is_no_number_of_samples_is_refused(size):
-    with pytest.raises(UsageError, match="whole number of samples"):
+    with pytest.raises(UsageError, match="`size` must be a whole number"):
         split(dense(), size)

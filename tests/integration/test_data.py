@@ -100,11 +100,11 @@ def test_a_folder_that_is_there_is_wrong_use(memfit, folder):
     [
         (["ingest", "z.npy", "cache"], "There is no file z.npy."),
         (["ingest", "x.npy", "cache", "--budget", "much"], "Cannot read a memory size."),
-        (["ingest", "x.npy", "cache", "--seed", "-1"], "seed must be a whole number, 0 or more."),
+        (["ingest", "x.npy", "cache", "--seed", "-1"], "`seed` must be a whole number, 0 or more."),
         (["data", "info", "x.npy", "--weights", "w.npy"], "Weights need labels."),
         (["data", "info", "x.npy", "--image-size", "64"], "Cannot read the size of pictures."),
         (["ingest", "x.npy", "cache", "--columns", "a"], "There is no column 'a' in this data."),
-        (["data", "info", "x.npy", "--batch-size", "0"], "batch_size must be a whole number, 1"),
+        (["data", "info", "x.npy", "--batch-size", "0"], "`batch_size` must be a whole number, 1"),
         (["data", "bench", "x.npy", "--budget", "1MB"], "The budget is too small for this data."),
         (["data", "check", "notes.txt"], "Cannot tell what kind of data notes.txt is."),
     ],

@@ -18,7 +18,7 @@ def test_one_of_two_budgets_is_given(given):
 
 
 def test_a_budget_without_a_unit_is_refused():
-    with pytest.raises(UsageError, match="device_budget must be text with a unit"):
+    with pytest.raises(UsageError, match="`device_budget` must be text with a unit"):
         Budget.parse(None, 4_000_000_000)
     with pytest.raises(InvalidSizeError):
         Budget.parse("4", None)

@@ -10,6 +10,7 @@ from memfit.agent import process_recorder
 from memfit.agent.recorder import Counters, Recorder
 from memfit.failsafe import harmless
 from memfit.measure.process import ProcessMemory
+from memfit.messages import say
 from memfit.record.run_folder import create_run
 from memfit.record.samples import Sample
 
@@ -169,7 +170,7 @@ class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras sh
     def _tell(self, sentence: str) -> None:
         if not self._has_told:
             self._has_told = True
-            sys.stderr.write(f"memfit: {sentence}\n")
+            say(sentence)
 
 
 def _figures(sample: Sample) -> dict[str, float]:

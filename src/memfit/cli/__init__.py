@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import memfit
 from memfit.errors import MemfitError
+from memfit.messages import say
 
 COMMANDS = ("run", "report", "diagnose", "explain", "runs", "doctor", "lint", "ingest", "data")
 
@@ -24,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except MemfitError as error:
-        sys.stderr.write(f"memfit: {error}\n")
+        say(str(error))
         return error.exit_code
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stderr.close()

@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+from memfit.messages import say
+
 HELP = "Write data into a folder in a random order, for memfit.stream."
 
 
@@ -41,9 +43,9 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
         )
     except KeyboardInterrupt:
-        sys.stderr.write(
-            "memfit: stopped. The same command goes on from here; to give it up, remove "
-            f"{find_unfinished(Path(args.folder))}.\n"
+        say(
+            "stopped. The same command goes on from here; to give it up, remove "
+            f"{find_unfinished(Path(args.folder))}."
         )
         return 130
     source, _ = open_data(folder)

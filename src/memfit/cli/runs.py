@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from memfit.messages import say
+
 HELP = "List the runs recorded here, the newest first."
 
 
@@ -18,9 +20,9 @@ def run(args: argparse.Namespace) -> int:
 
     folders = list_runs()
     if not folders and not args.json:
-        sys.stderr.write(
-            f"memfit: no run is recorded here ({RUNS_FOLDER}/ is empty or missing). "
-            "Record one with: memfit run train.py\n"
+        say(
+            f"no run is recorded here ({RUNS_FOLDER}/ is empty or missing). "
+            "Record one with: memfit run train.py"
         )
         return 0
     results = [load(str(folder))[1:] for folder in folders]

@@ -13,6 +13,7 @@ from memfit.budget import Budget
 from memfit.cli.status_line import StatusLine
 from memfit.diagnose.diagnosis import Diagnosis, diagnose
 from memfit.errors import RunExistsError
+from memfit.messages import say
 from memfit.record.read_run import read_run
 from memfit.record.run_folder import create_run
 from memfit.record.samples import Exit
@@ -30,7 +31,7 @@ def open_run(target: str, out: Path | None) -> Path:
         raise
     except OSError as error:
         run = Path(tempfile.mkdtemp(prefix="memfit-"))
-        _tell(
+        say(
             f"cannot write to {out or 'memfit-runs/'} ({error.strerror}). The script runs all the "
             f"same; this run is recorded in {run}. Name another folder with --out."
         )
@@ -60,7 +61,7 @@ def supervise(
             nonlocal has_told
             if watched.error is not None and not has_told:
                 has_told = True
-                _tell(
+                say(
                     f"cannot write the recording ({watched.error.strerror}). The script goes on; "
                     "the recording has a gap from here until there is room again."
                 )
@@ -88,9 +89,7 @@ def show_result(run: Path, ended: Exit, args: argparse.Namespace) -> Diagnosis:
         try:
             args.json.write_text(render_json(recording, diagnosis))
         except OSError as error:
-            _tell(
-                f"cannot write {args.json} ({error.strerror}); see it with: memfit diagnose --json"
-            )
+            say(f"cannot write {args.json} ({error.strerror}); see it with: memfit diagnose --json")
     if not args.quiet:
         from rich.console import Console
 
@@ -125,7 +124,3 @@ def _leave_no_core_file() -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _tell(sentence: str) -> None:
-    sys.stderr.write(f"memfit: {sentence}\n")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from types import GeneratorType
 from typing import Any
 
+from memfit.arguments import check_whole_number
 from memfit.errors import UsageError
 
 Batch = tuple[Any, Any, Any]
@@ -83,10 +84,7 @@ def _cut_arrays(arguments: dict[str, Any]) -> Batch:
             "batch_size is missing. Received: arrays and no batch_size, so there is nothing to "
             "keep whole. Give the batch size that you want to train with: batch_size=256."
         )
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise UsageError(
-            f"batch_size must be a whole number, 1 or more. Received: batch_size={batch_size!r}."
-        )
+    batch_size = check_whole_number("batch_size", batch_size)
     parts = (arguments.get("x"), arguments.get("y"), arguments.get("sample_weight"))
     x, y, sample_weight = (_take(part, batch_size) for part in parts)
     return x, y, sample_weight

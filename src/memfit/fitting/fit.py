@@ -4,11 +4,11 @@ import contextlib
 import contextvars
 import inspect
 import sys
-import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from memfit.arguments import check_compiled
 from memfit.backends import load
 from memfit.budget import Budget
 from memfit.errors import BudgetError, UsageError
@@ -22,12 +22,12 @@ from memfit.fitting.search import choose
 from memfit.fitting.throttle import add_pace, count_queued
 from memfit.fitting.trial_steps import Prober, release
 from memfit.keras_private.trainer import build_with, is_built, looking_once
+from memfit.messages import say
 from memfit.units import format_size
 from memfit.user_code.frames import is_user_file
 from memfit.user_code.own_calls import own_doing
 
 _KERAS_BATCH_SIZE = 32  # what Keras takes if nobody says
-_WIDTH = 80  # of a terminal
 _TRAINED, _VALIDATION = ("x", "y", "sample_weight"), "validation_data"
 _is_fitting = contextvars.ContextVar("memfit_is_fitting", default=False)
 
@@ -131,7 +131,7 @@ def fit_unchanged(
             except BudgetError:
                 raise
             except Exception as error:  # noqa: BLE001  the script must go on
-                _say(f"this fit runs without a budget. {error}")
+                say(f"this fit runs without a budget. {error}", wraps=True)
                 changes.close()
                 return original(model, *args, **kwargs)
             return _train(original, model, arguments, request)
@@ -151,7 +151,7 @@ def _prepare(
     """Chooses how to train and makes the model ready; returns the arguments for `fit`."""
     arguments = dict(inspect.signature(original).bind(model, *args, **kwargs).arguments)
     del arguments["self"]
-    _check_compiled(model)
+    check_compiled(model)
     check_unguarded(model)
     gauge = _find_gauge(request)
     _check_budget(gauge, request.budget.size_bytes)
@@ -162,7 +162,10 @@ def _prepare(
     room = _measure_room(arguments, batch, gauge, request.budget.size_bytes)
     is_verbose = arguments.get("verbose") not in (0, "0")
     if is_verbose:
-        _say(f"some steps are tried, and undone, to stay within {format_size(room.budget_bytes)}")
+        say(
+            f"some steps are tried, and undone, to stay within {format_size(room.budget_bytes)}",
+            wraps=True,
+        )
     with Snapshot(model) as snapshot:
         # Under `memfit run`, `fit` is recorded; trials are not to be.
         prober = Prober(
@@ -172,7 +175,7 @@ def _prepare(
     if not was_built:
         changes.enter_context(looking_once(model))
     if is_verbose:
-        _say(str(plan))
+        say(str(plan), wraps=True)
     return add_pace(arguments, count_bytes(batch), gauge, room, plan)
 
 
@@ -192,23 +195,6 @@ def _train(
     return history
 
 
-def _say(text: str) -> None:
-    for line in text.splitlines():
-        wrapped = textwrap.fill(line, _WIDTH, initial_indent="memfit: ", subsequent_indent=" " * 8)
-        print(wrapped, file=sys.stderr)  # noqa: T201
-
-
-def _check_compiled(model: Any) -> None:
-    import keras
-
-    if not isinstance(model, keras.Model):
-        raise UsageError(f"model must be a Keras model. Received: {type(model).__name__}.")
-    if not model.compiled:
-        raise UsageError(
-            f"The model {model.name!r} is not compiled. Call model.compile(optimizer, loss) first."
-        )
-
-
 def _find_gauge(request: Request) -> Gauge:
     backend = load("observe")
     return DeviceGauge(backend) if request.budget.place == "device" else HostGauge(backend)
@@ -218,9 +204,10 @@ def _check_budget(gauge: Gauge, budget_bytes: int) -> None:
     gauge.check(budget_bytes)
     limit = gauge.find_limit()
     if limit is not None and budget_bytes > limit.limit_bytes:
-        _say(
+        say(
             f"the budget of {format_size(budget_bytes)} is more than there is: "
-            f"{format_size(limit.limit_bytes)} ({limit.source})"
+            f"{format_size(limit.limit_bytes)} ({limit.source})",
+            wraps=True,
         )
 
 

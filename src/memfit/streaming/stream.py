@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from memfit.arguments import check_size_text
 from memfit.backends import load
 from memfit.backends.feeds import Fed, Spec
 from memfit.errors import UsageError
@@ -22,7 +23,6 @@ from memfit.streaming.sources.spill import spill
 from memfit.streaming.views.class_weights import weigh_classes
 from memfit.streaming.views.oversample import draw_rows
 from memfit.streaming.views.sequence_lengths import measure
-from memfit.units import parse_size
 
 # Stacks of batches that a feed has at a time, and single batches besides.
 _STACKS = 4
@@ -104,7 +104,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     """
     settings = Settings(
         batch_size,
-        parse_size(budget),
+        check_size_text("budget", budget),
         seed if shuffle else None,
         drop_remainder,
         tokens=tokens,

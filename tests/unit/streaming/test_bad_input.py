@@ -134,7 +134,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "8", True])
 def test_a_batch_size_that_is_no_number_of_rows_is_refused(value):
-    with pytest.raises(UsageError, match=r"batch_size must be a whole number, 1 or more. Received"):
+    with pytest.raises(UsageError, match=r"`batch_size` must be a whole number, 1 or more"):
         make_loader(np.zeros((5, 3)), batch_size=value)
 
 

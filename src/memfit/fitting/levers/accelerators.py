@@ -2,12 +2,13 @@
 
 import sys
 
+from memfit.arguments import check_size_text
 from memfit.backends import chosen_backend_name, load
 from memfit.backends.accelerators import Accelerators, AcceleratorSettings, tell_beyond
 from memfit.errors import UsageError
 from memfit.fitting.levers.change import Change
 from memfit.measure.nvidia import open_nvidia
-from memfit.units import parse_size
+from memfit.messages import say
 from memfit.user_code.frames import as_typed, find_caller
 from memfit.user_code.statements import find_first_call
 
@@ -75,12 +76,7 @@ def read_settings(*, growth: object, limit: object, preallocate: object) -> Acce
         )
     if not isinstance(growth, bool | None):
         raise UsageError(f"growth must be True or False. Received: growth={growth!r}.")
-    if not isinstance(limit, str | None):
-        raise UsageError(
-            "limit must be text with a number and a unit. "
-            f'Received: limit={limit!r}. Write it like "512MiB" or "6GB".'
-        )
-    limit_bytes = parse_size(limit) if limit is not None else None
+    limit_bytes = None if limit is None else check_size_text("limit", limit)
     fraction = _read_fraction(preallocate)
     on_demand = None if preallocate is None else fraction is None
     if growth is not None and on_demand not in (None, growth):
@@ -112,7 +108,7 @@ def _without_accelerator(devices: Accelerators, is_too_late: bool) -> Change:
     text = f"no accelerator that {devices.TITLE} can use here: nothing is configured"
     if is_too_late:
         text += "; with one this line would come too late: move it to the top of the script"
-    sys.stderr.write(f"memfit: {text}\n")
+    say(text)
     return Change(text, lambda: None)
 
 

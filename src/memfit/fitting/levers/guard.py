@@ -1,6 +1,5 @@
 """The guard: a batch for which there is no memory is run again, in smaller pieces."""
 
-import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from memfit.fitting.levers.micro_batches import (
     make_pieces,
 )
 from memfit.fitting.trial_steps import release
+from memfit.messages import say
 
 _FUNCTIONS = ("train_function", "test_function")
 _INTACT = "The model is as it was before this batch."
@@ -192,7 +192,7 @@ class _Guard:
 
     def __init__(self, size: PieceSize, tell: Callable[[str], None] | None = None) -> None:
         self._size = size
-        self._tell = tell or _tell
+        self._tell = tell or say
         self.why_whole: str | None = None
 
     def run(self, attempt: Attempt) -> None:
@@ -266,7 +266,3 @@ def _clear_frames(error: BaseException) -> None:
     while current is not None:
         traceback.clear_frames(current.__traceback__)
         current = current.__cause__ or current.__context__
-
-
-def _tell(text: str) -> None:
-    print(f"memfit: {text}", file=sys.stderr)  # noqa: T201

@@ -4,6 +4,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from memfit.arguments import check_compiled, check_whole_number
 from memfit.backends import load
 from memfit.backends.micro_batches import Pieces
 from memfit.errors import UsageError
@@ -53,7 +54,7 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
         change.undo()
         ```
     """
-    _check_size(size)
+    size = check_whole_number("size", size)
     check_model(model)
     check_unguarded(model)
     normalising = find_batchnorm(model)
@@ -113,17 +114,7 @@ def check_model(model: Any) -> None:
 
 def check_steps(model: Any) -> None:
     """Raises if the steps of this model are not Keras's own for one device."""
-    import keras
-
-    if not isinstance(model, keras.Model):
-        raise UsageError(
-            f"model must be a Keras model. Received: {type(model).__name__}. "
-            "memfit splits the batches of keras.Model, Sequential and their subclasses."
-        )
-    if not model.compiled:
-        raise UsageError(
-            f"The model {model.name!r} is not compiled. Call model.compile(optimizer, loss) first."
-        )
+    check_compiled(model)
     for name in _STEPS:
         if not getattr(type(model), name).__module__.startswith("keras."):
             raise UsageError(
@@ -178,13 +169,6 @@ def _check_layers(model: Any) -> None:
                 f"The layer {layer.name!r} (SpectralNormalization) changes its weights each time "
                 "it runs, so pieces would not be the same training."
             )
-
-
-def _check_size(size: object) -> None:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise UsageError(
-            f"size must be a whole number of samples, 1 or more. Received: size={size!r}."
-        )
 
 
 def adds_up(model: Any) -> bool:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from memfit.arguments import check_keras_model
 from memfit.errors import UsageError
 from memfit.fitting.levers.change import Change, forget_functions
 from memfit.keras_private.graph import find_maker, inputs_of_call, last_outputs
@@ -51,8 +52,7 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
         raise UsageError(
             f"Precision is reduced to one of {', '.join(_COMPUTE)}. Received: to={to!r}."
         )
-    if not all_layers(model):
-        raise UsageError(f"model must be a Keras model. Received: model={model!r:.80}.")
+    check_keras_model(model)
     import keras
 
     units = _unique(_units(model))

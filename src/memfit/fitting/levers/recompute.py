@@ -4,6 +4,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from memfit.arguments import check_keras_model, check_whole_number
 from memfit.errors import UsageError
 from memfit.fitting.graph.blocks import Cut, cut_into_blocks
 from memfit.fitting.graph.choose_blocks import Choice, choose_all, choose_blocks, peak_bytes
@@ -49,9 +50,9 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
     ```
     """
     graph = _graph_to_cut(model)
-    _check_positive("batch_size", batch_size)
+    batch_size = check_whole_number("batch_size", batch_size)
     if bytes_to_save is not None:
-        _check_positive("bytes_to_save", bytes_to_save)
+        bytes_to_save = check_whole_number("bytes_to_save", bytes_to_save)
     nodes = ordered_nodes(graph)
     cuts = cut_into_blocks(read_pieces(graph, nodes, batch_size))
     blocks = [cut.block for cut in cuts]
@@ -71,11 +72,7 @@ def _graph_to_cut(model: Any) -> Any:
     """
     import keras
 
-    if not isinstance(model, keras.Model):
-        raise UsageError(
-            f"recompute() cuts the graph of a Keras model. Received: {type(model).__name__}. "
-            "Give it a Functional or Sequential model."
-        )
+    check_keras_model(model)
     if "call" in vars(model):
         raise UsageError(
             f"The model {model.name!r} has a call of its own set on it, perhaps by an earlier "
@@ -94,11 +91,6 @@ def _graph_to_cut(model: Any) -> Any:
             "Functional models and give each to recompute(), or split batches instead."
         )
     return graph
-
-
-def _check_positive(name: str, value: int) -> None:
-    if value <= 0:
-        raise UsageError(f"{name} must be above zero. Received: {name}={value!r}.")
 
 
 def _install(model: Any, graph: Any, parts: Sequence[tuple[GraphPart, bool]], text: str) -> Change:

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from memfit.arguments import check_size_text, check_whole_number
 from memfit.errors import UsageError
-from memfit.messages import showing
+from memfit.messages import show_progress
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.data.source import row_bytes
 from memfit.streaming.ingest.partition import plan_scattering, region_bytes
 from memfit.streaming.ingest.passes import JOURNAL, scatter
-from memfit.streaming.loader.loader import check_number
 from memfit.streaming.open_data import open_data
 from memfit.streaming.store.atomic_folder import check_room, find_size, find_unfinished, unfinished
-from memfit.units import parse_size
 
 
 def ingest(  # noqa: PLR0913  # as for `stream`, and where to
@@ -71,19 +70,22 @@ def write_shuffled(
     source: Any, folder: Path, options: ReadOptions, *, budget: str, seed: int
 ) -> Path:
     """Writes data into a folder; `ingest` with one value for how the source is read."""
-    check_number("seed", seed, 0)
+    check_whole_number("seed", seed, least=0)
     if folder.exists():
         raise UsageError(
             f"{folder} is there already. Give another folder, or remove it to ingest anew."
         )
     opened, _ = open_data(source, options)
-    budget_bytes = parse_size(budget)
+    budget_bytes = check_size_text("budget", budget)
     scattering = plan_scattering(opened, budget_bytes, seed)
     needed_bytes = opened.num_rows * row_bytes(opened.schema)
     needed_bytes += min(needed_bytes, region_bytes(budget_bytes))
     check_room(needed_bytes - find_size(find_unfinished(folder)), folder)
     title = f"ingesting {folder.name}"
-    with unfinished(folder, keeps=True) as beside, showing(2 * opened.num_rows, title) as tell:
+    with (
+        unfinished(folder, keeps=True) as beside,
+        show_progress(2 * opened.num_rows, title) as tell,
+    ):
         scatter(scattering, beside, tell).write(beside)
         opened.check()
         (beside / JOURNAL).unlink()

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from memfit.errors import DataError
+from memfit.messages import say
 from memfit.streaming.data.source import row_bytes
 from memfit.streaming.ingest.column import Scattered
 from memfit.streaming.ingest.journal import Journal, Progress
 from memfit.streaming.ingest.partition import Scattering, count_each, count_rows, count_steps
 from memfit.streaming.ingest.region_file import Counts, RegionFile
-from memfit.streaming.store.atomic_folder import clear, say
+from memfit.streaming.store.atomic_folder import clear
 from memfit.streaming.store.format import Checksum, Manifest, check_part
 
 JOURNAL = "progress.jsonl"

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from memfit.arguments import check_whole_number
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
-from memfit.streaming.loader.loader import check_number
 from memfit.streaming.order.shuffle_plan import know, least_budget_bytes, plan_mixing
 
 BUDGETS_BYTES = (16_000_000, 64_000_000, 256_000_000, 1_000_000_000, 4_000_000_000)
@@ -81,7 +81,7 @@ def inspect_data(source: Source, layout: Layout, batch_size: int) -> DataInfo:
     Raises:
         UsageError: `batch_size` is no number above 0.
     """
-    check_number("batch_size", batch_size, 1)
+    check_whole_number("batch_size", batch_size)
     data = know(source, batch_size, shuffles=True)
     # A little more, so that it is still enough when it is written with three figures.
     least_bytes = round(1.01 * least_budget_bytes(data))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from memfit.errors import DataError
-from memfit.messages import Tell, showing
+from memfit.messages import Advance, show_progress
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.source import Source, row_bytes
 from memfit.streaming.store.format import check_part, read_manifest
@@ -39,7 +39,7 @@ def check_store(folder: Path) -> Checked:
     """Compares all files of a folder that `memfit.ingest` wrote with their checksums."""
     manifest = read_manifest(folder)
     problems = []
-    with showing(sum(one.stop - one.start for one in manifest.checksums), "checking") as tell:
+    with show_progress(sum(one.stop - one.start for one in manifest.checksums), "checking") as tell:
         for part in manifest.checksums:
             try:
                 check_part(folder, part)
@@ -53,14 +53,14 @@ def check_store(folder: Path) -> Checked:
 def check_source(source: Source) -> Checked:
     """Reads every row once. What cannot be read is passed over, to find what else there is."""
     not_numbers = {one.name: 0 for one in source.schema}
-    with showing(source.num_rows, "checking") as tell:
+    with show_progress(source.num_rows, "checking") as tell:
         found = _read_all(source, not_numbers, tell)
         problems = tuple(itertools.islice(found, _MOST_PROBLEMS))
     counted = tuple((name, number) for name, number in not_numbers.items() if number)
     return Checked(source.num_rows, problems, counted)
 
 
-def _read_all(source: Source, not_numbers: dict[str, int], tell: Tell) -> Iterator[str]:
+def _read_all(source: Source, not_numbers: dict[str, int], tell: Advance) -> Iterator[str]:
     """Gives what is wrong, each once."""
     told = set()
     for start, stop in _chunks(source):

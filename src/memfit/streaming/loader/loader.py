@@ -6,8 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from memfit.arguments import check_whole_number
 from memfit.errors import UsageError
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
@@ -62,16 +61,16 @@ class Settings:
                 f"{self.batch_size!r} and tokens={self.tokens!r}. Give one of the two."
             )
         if self.tokens is not None:
-            check_number("tokens", self.tokens, 1)
+            check_whole_number("tokens", self.tokens)
         else:
-            check_number("batch_size", self.batch_size, 1)
+            check_whole_number("batch_size", self.batch_size)
         if self.tokens is not None and self.drop_remainder:
             raise UsageError(
                 "drop_remainder is for batches of one size. Received: drop_remainder=True and "
                 f"tokens={self.tokens}, with which they differ. Leave it out, or give batch_size."
             )
         if self.seed is not None:
-            check_number("seed", self.seed, 0)
+            check_whole_number("seed", self.seed, least=0)
 
     @property
     def most_rows(self) -> int:
@@ -188,8 +187,8 @@ class Loader:
                 "A stream with tokens cannot be dealt to shards: these would not have equally many "
                 "batches. Give batch_size, or give each process files of its own."
             )
-        check_number("count", count, 1)
-        check_number("index", index, 0)
+        check_whole_number("count", count)
+        check_whole_number("index", index, least=0)
         if index >= count or count > self.source.num_rows or self.settings.num_shards > 1:
             raise UsageError(
                 f"Cannot take shard {index} of {count}: this stream has {self.source.num_rows} "
@@ -289,13 +288,3 @@ def _describe_batch(settings: Settings) -> str:
     if settings.tokens is None:
         return str(settings.batch_size)
     return f"at most {settings.tokens:,} tokens"
-
-
-def check_number(name: str, value: object, least: int) -> None:
-    """Raises if an argument is no whole number, or too small.
-
-    Raises:
-        UsageError: It is not.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise UsageError(f"{name} must be a whole number, {least} or more. Received: {value!r}.")

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,11 +103,6 @@ def find_size(folder: Path) -> int:
             # Files may have holes.
             total += min(found.st_size, getattr(found, "st_blocks", found.st_size) * 512)
     return total
-
-
-def say(sentence: str) -> None:
-    """Tells a user what happened."""
-    sys.stderr.write(f"memfit: {sentence}\n")
 
 
 def find_abandoned(parent: Path) -> Iterator[Path]:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memfit.errors import DataError
-from memfit.messages import showing
+from memfit.messages import show_progress
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.source import Array, Column, Ranges, Source, Values
 from memfit.streaming.files.local import DataFile
@@ -172,7 +172,7 @@ def _write(
     check: Callable[[], None],
 ) -> None:
     try:
-        with unfinished(folder) as beside, showing(total, f"reading {name} once") as tell:
+        with unfinished(folder) as beside, show_progress(total, f"reading {name} once") as tell:
             _write_rows(batches, beside, total, name, tell).write(beside)
             check()
     except OSError as error:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memfit.errors import UsageError
-from memfit.messages import showing
+from memfit.messages import show_progress
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.reading import join_values
@@ -84,7 +84,7 @@ class Weigher:
         if isinstance(self._given, str) and isinstance(source, Together):
             source = source.narrow(self._given)
         num_rows = stride * max(1, int(_PIECE_BYTES / row_bytes(source.schema) / stride))
-        with showing(source.num_rows, "weighing rows") as tell:
+        with show_progress(source.num_rows, "weighing rows") as tell:
             for start in range(0, source.num_rows, num_rows):
                 stop = min(start + num_rows, source.num_rows)
                 read = source.read(start, stop) if isinstance(self._given, str) else {}

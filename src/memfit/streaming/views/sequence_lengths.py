@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memfit.errors import UsageError
-from memfit.messages import showing
+from memfit.messages import show_progress
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.reading import read_pieces
 from memfit.streaming.data.source import Array, Ranges, Source, Values, read_into
@@ -109,7 +109,7 @@ def measure(source: Source, tokens: int) -> Measured:
     steps = np.empty(source.num_rows, np.uint8)
     totals = dict.fromkeys(names, 0)
     longest_row, longest, num_longer, at = 0, 0, 0, 0
-    with showing(source.num_rows, "measuring sequences") as tell:
+    with show_progress(source.num_rows, "measuring sequences") as tell:
         for found in _read_all(source, names):
             lengths = np.max(list(found.values()), axis=0)
             stop = at + len(lengths)

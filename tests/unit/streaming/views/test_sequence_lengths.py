@@ -39,7 +39,7 @@ def test_a_row_is_as_long_as_the_longest_of_its_sequences():
 
 @pytest.mark.parametrize("tokens", [0, -5, 2.5, "many", True])
 def test_tokens_that_are_no_number_are_refused(tokens):
-    with pytest.raises(UsageError, match=r"tokens must be a whole number, 1 or more"):
+    with pytest.raises(UsageError, match=r"`tokens` must be a whole number, 1 or more"):
         Settings(None, 16 * MB, tokens=tokens)
 
 
