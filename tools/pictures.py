@@ -17,9 +17,8 @@ from line_chart import Line, Panel, draw_panels
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from memfit.diagnose.diagnosis import Diagnosis, diagnose
+from memfit.diagnose.diagnosis import Run
 from memfit.record.read_run import read_run
-from memfit.record.recording import Recording
 from memfit.report.run.chart_curves import find_curves
 from memfit.report.run.text import summarise
 from memfit.units import format_size
@@ -41,10 +40,10 @@ def main() -> None:
 
 def draw_diagnosis() -> str:
     """The terminal after `memfit run examples/leaking.py`."""
-    recording, diagnosis = record("examples/leaking.py")
+    run = record("examples/leaking.py")
     with Path(os.devnull).open("w") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
-        console.print(summarise(recording, diagnosis, WIDTH))
+        console.print(summarise(run, WIDTH))
     return console.export_svg(title="memfit run examples/leaking.py", code_format=_SVG)
 
 
@@ -52,11 +51,9 @@ def draw_large_step() -> str:
     """What is given back after a large step, on each backend."""
     panels = []
     for backend, title in BACKENDS.items():
-        recording, diagnosis = record(PICTURED / "large_step.py", backend=backend)
-        bands = [(one.begin_t_s, one.end_t_s) for one in diagnosis.phases if one.name == "fit"]
-        panels.append(
-            Panel(with_peak(title, diagnosis), pick(recording, diagnosis, "rss", "malloc"), bands)
-        )
+        run = record(PICTURED / "large_step.py", backend=backend)
+        bands = [(one.begin_t_s, one.end_t_s) for one in run.diagnosis.phases if one.name == "fit"]
+        panels.append(Panel(with_peak(title, run), pick(run, "rss", "malloc"), bands))
     return draw_panels(panels, "Memory around one large step on TensorFlow, JAX and torch")
 
 
@@ -65,8 +62,8 @@ def draw_many_models() -> str:
     ways = {"plain": "nothing", "clear": "clear_session", "session": "memfit.session"}
     panels = []
     for way, title in ways.items():
-        recording, diagnosis = record(PICTURED / "many_models.py", way)
-        panels.append(Panel(with_peak(title, diagnosis), pick(recording, diagnosis, "rss")))
+        run = record(PICTURED / "many_models.py", way)
+        panels.append(Panel(with_peak(title, run), pick(run, "rss")))
     return draw_panels(panels, "20 models in a loop on TensorFlow")
 
 
@@ -75,10 +72,8 @@ def draw_summed_loss() -> str:
     ways = {"tensor": "total += loss", "number": "total += loss.item()"}
     panels = []
     for way, title in ways.items():
-        recording, diagnosis = record(PICTURED / "summed_loss.py", way, backend="torch")
-        panels.append(
-            Panel(with_peak(title, diagnosis), pick(recording, diagnosis, "rss", "malloc"))
-        )
+        run = record(PICTURED / "summed_loss.py", way, backend="torch")
+        panels.append(Panel(with_peak(title, run), pick(run, "rss", "malloc")))
     return draw_panels(panels, "A loop of torch that sums its losses")
 
 
@@ -86,18 +81,14 @@ def draw_compile_peak() -> str:
     """The first step of a deep model."""
     panels = []
     for backend, title in BACKENDS.items():
-        recording, diagnosis = record(PICTURED / "deep_model.py", backend=backend)
-        epochs = [one for one in diagnosis.phases if one.name == "epoch"]
+        run = record(PICTURED / "deep_model.py", backend=backend)
+        epochs = [one for one in run.diagnosis.phases if one.name == "epoch"]
         bands = [(epochs[0].begin_t_s, epochs[0].end_t_s)]
-        panels.append(
-            Panel(with_peak(title, diagnosis), pick(recording, diagnosis, "rss", "malloc"), bands)
-        )
+        panels.append(Panel(with_peak(title, run), pick(run, "rss", "malloc"), bands))
     return draw_panels(panels, "The first epoch of a deep model on TensorFlow, JAX and torch")
 
 
-def record(
-    script: str | Path, *arguments: str, backend: str = "tensorflow"
-) -> tuple[Recording, Diagnosis]:
+def record(script: str | Path, *arguments: str, backend: str = "tensorflow") -> Run:
     """Runs a script under memfit, and returns what it recorded and found."""
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "KERAS_BACKEND": backend}
     with tempfile.TemporaryDirectory() as name:
@@ -110,18 +101,17 @@ def record(
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        recording = read_run(folder)
-    return recording, diagnose(recording)
+        return Run.of(read_run(folder))
 
 
-def with_peak(title: str, diagnosis: Diagnosis) -> str:
+def with_peak(title: str, run: Run) -> str:
     """Returns what is written above a panel."""
-    return f"{title}: peak {format_size(max(one.rss_bytes for one in diagnosis.points))}"
+    return f"{title}: peak {format_size(max(one.rss_bytes for one in run.diagnosis.points))}"
 
 
-def pick(recording: Recording, diagnosis: Diagnosis, *roles: str) -> Sequence[Line]:
+def pick(run: Run, *roles: str) -> Sequence[Line]:
     """Returns the curves of these roles, as the page of a report draws them."""
-    curves = find_curves(recording, diagnosis)
+    curves = find_curves(run)
     return [Line(one.name, one.t_s, one.size_bytes) for one in curves if one.role in roles]
 
 

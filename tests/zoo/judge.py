@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memfit.diagnose.diagnosis import diagnose
+from memfit.diagnose.diagnosis import Run
 from memfit.record.read_run import read_run
 from memfit.report.run.json import to_plain
 
@@ -91,8 +91,7 @@ def again(kept):
     """Judges a kept recording once more."""
     if not (kept / "run").exists():
         return None
-    recording = read_run(kept / "run")
-    return to_plain(recording, diagnose(recording))
+    return to_plain(Run.of(read_run(kept / "run")))
 
 
 def covers(folder, place, finding):

@@ -18,16 +18,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Returns 0, or 3 with `--check` when a problem was found."""
     from memfit.cli.load_run import load
+    from memfit.record.run_folder import find_run
 
-    _, recording, diagnosis = load(args.name)
+    loaded = load(find_run(args.name))
     if args.json:
         from memfit.report.run.json import render_json
 
-        sys.stdout.write(render_json(recording, diagnosis))
+        sys.stdout.write(render_json(loaded))
     else:
         from rich.console import Console
 
         from memfit.report.run.text import render_text
 
-        render_text(recording, diagnosis, Console(highlight=False))
-    return 3 if args.check and diagnosis.has_problem else 0
+        render_text(loaded, Console(highlight=False))
+    return 3 if args.check and loaded.diagnosis.has_problem else 0

@@ -2,18 +2,14 @@
 
 from pathlib import Path
 
-from memfit.diagnose.diagnosis import Diagnosis, diagnose
+from memfit.diagnose.diagnosis import Run
 from memfit.errors import UsageError
 from memfit.record.read_run import read_run
-from memfit.record.recording import Recording
-from memfit.record.run_folder import find_run
 
 
-def load(name: str | None) -> tuple[Path, Recording, Diagnosis]:
-    """Returns the folder, the recording and the diagnosis of the run `name`."""
-    folder = find_run(name)
-    recording = read_run(folder)
-    return folder, recording, diagnose(recording)
+def load(folder: Path) -> Run:
+    """Returns the run in `folder`, with its diagnosis."""
+    return Run.of(read_run(folder))
 
 
 def write_text(path: Path, text: str) -> None:

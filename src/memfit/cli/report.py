@@ -20,10 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints where it is."""
     from memfit.cli.load_run import load, write_text
+    from memfit.record.run_folder import find_run
     from memfit.report.run.html import render_html
 
-    folder, recording, diagnosis = load(args.name)
+    folder = find_run(args.name)
     path = args.out or folder / "report.html"
-    write_text(path, render_html(recording, diagnosis))
+    write_text(path, render_html(load(folder)))
     sys.stdout.write(f"{path}\n")
     return 0

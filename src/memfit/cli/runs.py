@@ -25,15 +25,15 @@ def run(args: argparse.Namespace) -> int:
             "Record one with: memfit run train.py"
         )
         return 0
-    results = [load(str(folder))[1:] for folder in folders]
+    loaded = [load(folder) for folder in folders]
     if args.json:
         from memfit.report.run.json import render_json_list
 
-        sys.stdout.write(render_json_list(results))
+        sys.stdout.write(render_json_list(loaded))
     else:
         from rich.console import Console
 
         from memfit.report.runs_table import render_runs
 
-        render_runs(results, Console(highlight=False))
+        render_runs(loaded, Console(highlight=False))
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memfit.budget import Budget
 from memfit.cli.status_line import StatusLine
-from memfit.diagnose.diagnosis import Diagnosis, diagnose
+from memfit.diagnose.diagnosis import Diagnosis, Run
 from memfit.errors import RunExistsError
 from memfit.messages import say
 from memfit.record.read_run import read_run
@@ -82,12 +82,12 @@ def show_result(run: Path, ended: Exit, args: argparse.Namespace) -> Diagnosis:
     recording = read_run(run)
     if recording.exit is None:  # the disk was full: say what is known all the same
         recording = replace(recording, exit=ended)
-    diagnosis = diagnose(recording)
+    shown = Run.of(recording)
     if args.json is not None:
         from memfit.report.run.json import render_json
 
         try:
-            args.json.write_text(render_json(recording, diagnosis))
+            args.json.write_text(render_json(shown))
         except OSError as error:
             say(f"cannot write {args.json} ({error.strerror}); see it with: memfit diagnose --json")
     if not args.quiet:
@@ -97,9 +97,9 @@ def show_result(run: Path, ended: Exit, args: argparse.Namespace) -> Diagnosis:
 
         console = Console(stderr=True, highlight=False)
         console.rule(style="dim")
-        render_text(recording, diagnosis, console)
+        render_text(shown, console)
         render_place(run, console)
-    return diagnosis
+    return shown.diagnosis
 
 
 def exit_like(ended: Exit) -> int:

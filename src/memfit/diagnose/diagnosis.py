@@ -53,6 +53,19 @@ class Diagnosis:
         return is_grave or any(finding.is_problem for finding in self.findings)
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was recorded of a run, and what that says."""
+
+    recording: Recording
+    diagnosis: Diagnosis
+
+    @classmethod
+    def of(cls, recording: Recording) -> "Run":
+        """Returns `recording` with its diagnosis."""
+        return cls(recording, diagnose(recording))
+
+
 def diagnose(recording: Recording) -> Diagnosis:
     """Returns the diagnosis of a run, finished or not."""
     points = total_series(recording)

@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Run
 from memfit.diagnose.killed import format_rate
-from memfit.record.recording import Recording
 from memfit.report.run.text import VERDICT_COLOURS
 from memfit.units import format_duration, format_size
 
@@ -20,12 +19,12 @@ _DROPPED = ("begun", "time", "peak", "growth")
 _GAP = 2
 
 
-def render_runs(results: Sequence[tuple[Recording, Diagnosis]], console: Console) -> None:
+def render_runs(runs: Sequence[Run], console: Console) -> None:
     """Prints a table of runs. Names stay whole, to be copied; in their favour others are left out.
 
     A table that is too wide even then is left to the terminal to break.
     """
-    rows = [_row(recording, diagnosis) for recording, diagnosis in results]
+    rows = [_row(run) for run in runs]
     widths = {
         name: max(cell_len(text) for text in (name, *(row[name] for row in rows)))
         for name in _COLUMNS
@@ -49,7 +48,8 @@ def render_runs(results: Sequence[tuple[Recording, Diagnosis]], console: Console
     console.print(table, soft_wrap=True)
 
 
-def _row(recording: Recording, diagnosis: Diagnosis) -> dict[str, str]:
+def _row(run: Run) -> dict[str, str]:
+    recording, diagnosis = run.recording, run.diagnosis
     header, growth, peak_bytes = recording.header, diagnosis.growth, diagnosis.peak_bytes
     return {
         "run": recording.name,

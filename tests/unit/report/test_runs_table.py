@@ -5,7 +5,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Diagnosis, Run
 from memfit.diagnose.growth.growth import Growth
 from memfit.record.recording import Recording
 from memfit.record.samples import Header
@@ -32,7 +32,7 @@ def make_recording(name="20260301-123000-train"):
 
 def render(*results, width=120):
     out = io.StringIO()
-    render_runs(results, Console(file=out, width=width))
+    render_runs([Run(*one) for one in results], Console(file=out, width=width))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 

@@ -11,7 +11,7 @@ from itertools import count
 from statistics import median
 from typing import Any
 
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Diagnosis, Run
 from memfit.diagnose.growth.phases import Phase
 from memfit.diagnose.growth.series import Point
 from memfit.diagnose.killed import format_rate
@@ -57,9 +57,10 @@ class Chart:
     has_devices: bool = False
 
 
-def build_chart(recording: Recording, diagnosis: Diagnosis) -> Chart | None:
+def build_chart(run: Run) -> Chart | None:
     """Returns the chart of a run, or `None` if no memory was measured."""
-    curves = [thin_curve(curve) for curve in find_curves(recording, diagnosis)]
+    recording, diagnosis = run.recording, run.diagnosis
+    curves = [thin_curve(curve) for curve in find_curves(run)]
     host = [curve for curve in curves if not curve.is_device]
     device = [curve for curve in curves if curve.is_device]
     if not host or not diagnosis.points:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Run
 from memfit.record.recording import Recording
 
 _MOST_POINTS = 2000
@@ -36,9 +36,10 @@ class Curve:
         return max(self.size_bytes)
 
 
-def find_curves(recording: Recording, diagnosis: Diagnosis) -> list[Curve]:
+def find_curves(run: Run) -> list[Curve]:
     """Returns every line that the recording has values for."""
-    points, inside, outside = diagnosis.points, recording.inside, recording.outside
+    recording = run.recording
+    points, inside, outside = run.diagnosis.points, recording.inside, recording.outside
     everywhere = sorted((*outside, *inside), key=lambda sample: sample.t_s)
     rss = _curve("RSS, all processes", "rss", ((one.t_s, one.rss_bytes) for one in points))
     held = _curve("held, not reclaimable", "held", ((one.t_s, one.held_bytes) for one in points))

@@ -7,7 +7,7 @@ from collections import Counter
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Diagnosis, Run
 from memfit.record.recording import Recording
 from memfit.report.run.chart import Chart, build_chart
 from memfit.report.run.json import to_plain
@@ -28,28 +28,29 @@ _UNSEEN_SHARE = 0.02
 _LEAST_SHARE = 0.0001
 
 
-def render_html(recording: Recording, diagnosis: Diagnosis) -> str:
+def render_html(run: Run) -> str:
     """Returns the result of a run as one HTML file.
 
     Everything in a recording is untrusted: a script can have any name. Text is escaped by the
     template, the figure by `tojson`, and the policy of the page runs its own scripts only.
     """
+    recording, diagnosis = run.recording, run.diagnosis
     environment = _make_environment()
-    chart = build_chart(recording, diagnosis)
+    chart = build_chart(run)
     scripts = _read_scripts(environment) if chart else []
     page = environment.get_template("page.html").render(
         recording=recording,
         diagnosis=diagnosis,
-        headline=headline(recording, diagnosis),
-        sentences=explain(recording, diagnosis),
+        headline=headline(run),
+        sentences=explain(run),
         summary=_summarise(recording),
         problems=[finding for finding in diagnosis.findings if finding.is_problem],
         calm=[finding for finding in diagnosis.findings if not finding.is_problem],
         chart=chart,
         unseen_peak_bytes=_find_unseen_peak(diagnosis, chart),
         phases=arrange_phases(diagnosis.phases),
-        machine=_describe_machine(recording, diagnosis),
-        versions=to_plain(recording, diagnosis)["versions"],
+        machine=_describe_machine(run),
+        versions=to_plain(run)["versions"],
         settings=recording.header.settings if recording.header else {},
         troubles=Counter((trouble.where, trouble.message) for trouble in recording.troubles),
         style=_read(environment, "page.css"),
@@ -114,25 +115,26 @@ def _summarise(recording: Recording) -> dict[str, str]:
     return facts
 
 
-def _describe_machine(recording: Recording, diagnosis: Diagnosis) -> dict[str, str]:
-    header, software, limit = recording.header, recording.software, diagnosis.limit
+def _describe_machine(run: Run) -> dict[str, str]:
+    recording = run.recording
+    header, software, limit = recording.header, recording.software, run.diagnosis.limit
     facts = {
         "Run": recording.name,
         "Platform": header.platform if header else None,
         "malloc": software.malloc if software else None,
         "Limit": f"{format_size(limit.limit_bytes)} ({limit.source})" if limit else None,
-        "memfit's own time": _describe_overhead(recording, diagnosis),
+        "memfit's own time": _describe_overhead(run),
     }
     return {name: value or "unknown" for name, value in facts.items()}
 
 
-def _describe_overhead(recording: Recording, diagnosis: Diagnosis) -> str | None:
-    probe_s = to_plain(recording, diagnosis)["overhead"]["probe_s"]
-    if probe_s is None or recording.duration_s <= 0:
+def _describe_overhead(run: Run) -> str | None:
+    probe_s = to_plain(run)["overhead"]["probe_s"]
+    if probe_s is None or run.recording.duration_s <= 0:
         return None
-    share = probe_s / recording.duration_s
+    share = probe_s / run.recording.duration_s
     percent = f"{share:.2%}" if share >= _LEAST_SHARE else f"under {_LEAST_SHARE:.2%}"
-    return f"{format_duration(probe_s)} of {format_duration(recording.duration_s)} ({percent})"
+    return f"{format_duration(probe_s)} of {format_duration(run.recording.duration_s)} ({percent})"
 
 
 def _find_unseen_peak(diagnosis: Diagnosis, chart: Chart | None) -> int | None:

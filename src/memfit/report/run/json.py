@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memfit.diagnose.causes.finding import Finding
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Run
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.growth.phases import Phase
 from memfit.record.recording import Recording
@@ -14,19 +14,19 @@ from memfit.report.run.sentences import evidence_of
 FORMAT = 1
 
 
-def render_json(recording: Recording, diagnosis: Diagnosis) -> str:
+def render_json(run: Run) -> str:
     """Returns the result of a run as JSON text; `docs/json.md` describes it."""
-    return json.dumps(to_plain(recording, diagnosis), indent=2) + "\n"
+    return json.dumps(to_plain(run), indent=2) + "\n"
 
 
-def render_json_list(results: Sequence[tuple[Recording, Diagnosis]]) -> str:
+def render_json_list(runs: Sequence[Run]) -> str:
     """Returns the results of many runs as one JSON list."""
-    plain = [to_plain(recording, diagnosis) for recording, diagnosis in results]
-    return json.dumps(plain, indent=2) + "\n"
+    return json.dumps([to_plain(run) for run in runs], indent=2) + "\n"
 
 
-def to_plain(recording: Recording, diagnosis: Diagnosis) -> dict[str, Any]:
+def to_plain(run: Run) -> dict[str, Any]:
     """Returns the result of a run as plain dicts and lists."""
+    recording, diagnosis = run.recording, run.diagnosis
     limit, software, ended = diagnosis.limit, recording.software, recording.exit
     return {
         "format": FORMAT,

@@ -2,7 +2,7 @@
 
 from memfit.diagnose.causes.catalogue import cause_of
 from memfit.diagnose.causes.finding import Finding
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Diagnosis, Run
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.killed import format_rate
 from memfit.record.recording import Recording
@@ -13,12 +13,13 @@ _NEARLY_ALL = 0.95
 _ALL = 0.995
 
 
-def headline(recording: Recording, diagnosis: Diagnosis) -> str:
+def headline(run: Run) -> str:
     """Returns the verdict as one sentence with figures."""
+    diagnosis = run.diagnosis
     if diagnosis.verdict in ("killed", "near_limit"):
         return diagnosis.findings[0].message
     if diagnosis.verdict == "failed":
-        return f"The script failed: {_how_it_ended(recording)}."
+        return f"The script failed: {_how_it_ended(run.recording)}."
     if diagnosis.growth is not None:
         return f"Memory grows by {format_rate(diagnosis.growth)}."
     if diagnosis.verdict == "steady":
@@ -26,8 +27,9 @@ def headline(recording: Recording, diagnosis: Diagnosis) -> str:
     return f"Cannot tell whether memory grows: {diagnosis.why_unknown}"
 
 
-def explain(recording: Recording, diagnosis: Diagnosis) -> list[str]:
+def explain(run: Run) -> list[str]:
     """Returns what the verdict means for the user, a sentence each."""
+    recording, diagnosis = run.recording, run.diagnosis
     sentences = []
     growth = diagnosis.growth
     if growth is not None and diagnosis.verdict not in ("growing", "killed"):
@@ -38,7 +40,7 @@ def explain(recording: Recording, diagnosis: Diagnosis) -> list[str]:
             sentences += _projection(growth, diagnosis)
         sentences += _explained(diagnosis)
     sentences.append(_peak(diagnosis))
-    sentences += _budget(recording, diagnosis)
+    sentences += _budget(run)
     if recording.exit is not None and diagnosis.verdict not in ("failed", "killed"):
         if recording.exit.signal is not None:
             sentences.append(f"The script was ended by {recording.exit.signal}.")
@@ -121,8 +123,9 @@ def _peak(diagnosis: Diagnosis) -> str:
     )
 
 
-def _budget(recording: Recording, diagnosis: Diagnosis) -> list[str]:
+def _budget(run: Run) -> list[str]:
     """What became of `memfit run --budget`; of a script that failed its own words tell more."""
+    recording, diagnosis = run.recording, run.diagnosis
     budget = recording.header.budget if recording.header else None
     if budget is None or budget.place != "host":
         return []

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Run
 from memfit.diagnose.growth.series import Point
-from memfit.record.recording import Recording
 from memfit.units import format_duration, format_size
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -15,9 +14,9 @@ _LABEL_WIDTH = 9
 _WIDEST = 100
 
 
-def draw_chart(recording: Recording, diagnosis: Diagnosis, width: int) -> Text | None:
+def draw_chart(run: Run, width: int) -> Text | None:
     """Returns RSS over time as rows of blocks; `None` if there is nothing to draw."""
-    points = diagnosis.points
+    points = run.diagnosis.points
     if len(points) < 2:
         return None
     columns = _columns(points, max(min(width, _WIDEST) - _LABEL_WIDTH - 1, 1))
@@ -28,7 +27,7 @@ def draw_chart(recording: Recording, diagnosis: Diagnosis, width: int) -> Text |
         chart.append(f"{label:>{_LABEL_WIDTH}} ", style="dim")
         chart.append("".join(_cell(value, low_bytes, high_bytes, row) for value in columns))
         chart.append("\n")
-    chart.append(_axis(recording, diagnosis, len(columns)), style="dim")
+    chart.append(_axis(run, len(columns)), style="dim")
     return chart
 
 
@@ -59,7 +58,8 @@ def _cell(value: int, low_bytes: int, high_bytes: int, row: int) -> str:
     return _EIGHTHS[max(0, min(8, round(height - row * 8)))]
 
 
-def _axis(recording: Recording, diagnosis: Diagnosis, columns: int) -> str:
+def _axis(run: Run, columns: int) -> str:
+    recording, diagnosis = run.recording, run.diagnosis
     begin = format_duration(diagnosis.points[0].t_s - recording.begin_t_s)
     end = format_duration(diagnosis.points[-1].t_s - recording.begin_t_s)
     room = max(columns - len(begin), 1)

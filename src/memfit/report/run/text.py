@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memfit.diagnose.causes.finding import Finding
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Run
 from memfit.diagnose.growth.phases import Phase
 from memfit.record.recording import Recording
 from memfit.report.run.sentences import (
@@ -35,9 +35,9 @@ VERDICT_COLOURS = {
 }
 
 
-def render_text(recording: Recording, diagnosis: Diagnosis, console: Console) -> None:
+def render_text(run: Run, console: Console) -> None:
     """Prints the diagnosis of a run."""
-    console.print(summarise(recording, diagnosis, console.width))
+    console.print(summarise(run, console.width))
 
 
 def render_place(run: Path, console: Console) -> None:
@@ -48,20 +48,21 @@ def render_place(run: Path, console: Console) -> None:
     console.print(Text(_printable(told), style="dim"), soft_wrap=True)
 
 
-def summarise(recording: Recording, diagnosis: Diagnosis, width: int) -> RenderableType:
+def summarise(run: Run, width: int) -> RenderableType:
     """Returns the diagnosis of a run as something that rich prints."""
+    recording, diagnosis = run.recording, run.diagnosis
     colour = VERDICT_COLOURS[diagnosis.verdict]
     parts: list[RenderableType] = [
         Text(_title(recording), style="dim", overflow="fold"),
-        Text(headline(recording, diagnosis), style=f"bold {colour}"),
-        *(Text(sentence) for sentence in explain(recording, diagnosis)),
+        Text(headline(run), style=f"bold {colour}"),
+        *(Text(sentence) for sentence in explain(run)),
     ]
-    chart = draw_chart(recording, diagnosis, width)
+    chart = draw_chart(run, width)
     if chart is not None:
         parts += [Text(), chart]
     if diagnosis.phases:
         parts += [Text(), _phase_table(diagnosis.phases)]
-    said = headline(recording, diagnosis)
+    said = headline(run)
     parts += [_finding(one, said) for one in diagnosis.findings if one.is_problem]
     calm = [one for one in diagnosis.findings if not one.is_problem]
     if calm:

@@ -16,7 +16,7 @@ from plotly.offline import get_plotlyjs
 
 from memfit.backends.observe import DeviceMemory
 from memfit.diagnose.causes.finding import Finding
-from memfit.diagnose.diagnosis import Diagnosis, diagnose
+from memfit.diagnose.diagnosis import Diagnosis, Run, diagnose
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.growth.phases import Phase
 from memfit.measure.limits import Limit
@@ -132,11 +132,11 @@ def make_finding(**changes):
 
 
 def render(recording, **changes):
-    return render_html(recording, replace(diagnose(recording), **changes))
+    return render_html(Run(recording, replace(diagnose(recording), **changes)))
 
 
 def chart_of(recording, **changes) -> Chart:
-    chart = build_chart(recording, replace(diagnose(recording), **changes))
+    chart = build_chart(Run(recording, replace(diagnose(recording), **changes)))
     assert chart is not None
     return chart
 
@@ -685,7 +685,7 @@ def test_without_memory_there_is_no_chart_and_no_script(name):
 
 def test_an_empty_diagnosis_makes_a_page():
     assert "steady" in render_html(
-        Recording("x"), Diagnosis("steady", phases=(Phase("fit", 1, 0, 0),))
+        Run(Recording("x"), Diagnosis("steady", phases=(Phase("fit", 1, 0, 0),)))
     )
 
 

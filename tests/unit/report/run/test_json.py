@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memfit.diagnose.causes.finding import Finding
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Diagnosis, Run
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.growth.phases import Phase
 from memfit.measure.limits import Limit
@@ -90,22 +90,22 @@ DOCUMENTED = {
     "why_unknown": str | None,
     "notes": list,
 }
-NOTHING = (Recording("empty"), Diagnosis("unknown", why_unknown="Nothing was seen."))
+NOTHING = Run(Recording("empty"), Diagnosis("unknown", why_unknown="Nothing was seen."))
 
 
 @pytest.fixture
 def result():
-    return json.loads(render_json(RECORDING, DIAGNOSIS))
+    return json.loads(render_json(Run(RECORDING, DIAGNOSIS)))
 
 
-@pytest.mark.parametrize("run", [(RECORDING, DIAGNOSIS), NOTHING], ids=["full", "empty"])
+@pytest.mark.parametrize("run", [Run(RECORDING, DIAGNOSIS), NOTHING], ids=["full", "empty"])
 def test_every_run_has_exactly_the_documented_keys(run):
-    assert set(json.loads(render_json(*run))) == set(DOCUMENTED)
+    assert set(json.loads(render_json(run))) == set(DOCUMENTED)
 
 
-@pytest.mark.parametrize("run", [(RECORDING, DIAGNOSIS), NOTHING], ids=["full", "empty"])
+@pytest.mark.parametrize("run", [Run(RECORDING, DIAGNOSIS), NOTHING], ids=["full", "empty"])
 def test_every_value_has_its_documented_type(run):
-    result = json.loads(render_json(*run))
+    result = json.loads(render_json(run))
 
     wrong = {
         name: result[name] for name, kind in DOCUMENTED.items() if not is_a(result[name], kind)
@@ -224,7 +224,7 @@ def test_notes_tell_of_damaged_files_and_of_errors_inside_memfit(result):
 
 
 def test_many_runs_are_one_list_in_the_order_given():
-    results = json.loads(render_json_list([NOTHING, (RECORDING, DIAGNOSIS)]))
+    results = json.loads(render_json_list([NOTHING, Run(RECORDING, DIAGNOSIS)]))
 
     assert [result["run"] for result in results] == ["empty", "20260101-120000-train"]
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from memfit.budget import Budget
 from memfit.diagnose.causes.finding import Finding
-from memfit.diagnose.diagnosis import Diagnosis
+from memfit.diagnose.diagnosis import Diagnosis, Run
 from memfit.diagnose.growth.growth import Growth
 from memfit.diagnose.growth.phases import Phase
 from memfit.diagnose.growth.series import Point
@@ -87,7 +87,7 @@ def make_points(count):
 
 def render(recording, diagnosis, width=80):
     out = io.StringIO()
-    render_text(recording, diagnosis, Console(file=out, width=width))
+    render_text(Run(recording, diagnosis), Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -166,7 +166,8 @@ def test_a_scripts_name_that_is_not_utf_8_does_not_end_the_report():
     terminal = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     name = b"tr\xffain.py".decode("utf-8", "surrogateescape")
 
-    render_text(make_recording(command=(name,)), Diagnosis("steady"), Console(file=terminal))
+    run = Run(make_recording(command=(name,)), Diagnosis("steady"))
+    render_text(run, Console(file=terminal))
 
     terminal.flush()
     assert b"Memory is steady." in terminal.buffer.getvalue()
@@ -231,7 +232,7 @@ def test_a_scripts_name_that_is_not_utf_8_does_not_end_the_report():
     ids=["unmeasured", "no limit", "ended", "running", "growing", "growing in time", "failed"],
 )
 def test_what_the_verdict_means_is_explained_a_sentence_each(diagnosis, ended, sentences):
-    assert explain(make_recording(ended=ended), diagnosis) == sentences
+    assert explain(Run(make_recording(ended=ended), diagnosis)) == sentences
 
 
 @pytest.mark.parametrize(
@@ -255,7 +256,7 @@ def test_what_became_of_a_budget_is_told(peak_mb, phases, told):
     )
 
     assert told in explain(
-        recording, Diagnosis("steady", peak_bytes=peak_mb * 10**6, phases=phases)
+        Run(recording, Diagnosis("steady", peak_bytes=peak_mb * 10**6, phases=phases))
     )
 
 
@@ -345,7 +346,7 @@ def test_what_is_taken_out_is_red_and_what_is_put_in_is_green():
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=True, color_system="standard")
 
-    render_text(make_recording(), Diagnosis("steady", findings=(HELD,)), console)
+    render_text(Run(make_recording(), Diagnosis("steady", findings=(HELD,))), console)
 
     assert "\x1b[31mlosses.append(loss)" in out.getvalue()
     assert "\x1b[32mlosses.append(float(loss))" in out.getvalue()
@@ -401,7 +402,7 @@ def test_a_file_name_that_is_not_utf_8_can_stand_in_a_finding():
     finding = replace(HELD, file=name, message=name, before=name, fix=name, notes=(name,))
 
     diagnosis = Diagnosis("steady", findings=(finding, replace(finding, is_problem=False)))
-    render_text(make_recording(), diagnosis, Console(file=terminal))
+    render_text(Run(make_recording(), diagnosis), Console(file=terminal))
 
     terminal.flush()
     assert b"tr?ain.py" in terminal.buffer.getvalue()
