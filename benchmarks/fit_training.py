@@ -199,9 +199,8 @@ def record(fitting: Any) -> tuple[list[Any], list[Any]]:
         return plans[-1]
 
     def try_and_tell(*args: Any) -> Any:
-        trial, taken_s = try_step(*args)
-        trials.append(trial)
-        return trial, taken_s
+        trials.append(try_step(*args))
+        return trials[-1]
 
     fitting.choose, fitting.Prober.try_step = choose_and_tell, try_and_tell
     return trials, plans

@@ -13,9 +13,10 @@ import memfit
 from memfit.backends import load
 from memfit.backends.observe import DeviceMemory
 from memfit.errors import BudgetError, InvalidSizeError, UsageError
-from memfit.fitting.budget import Plan, Room
 from memfit.fitting.gauges import HostGauge
+from memfit.fitting.headroom import Headroom
 from memfit.fitting.loss_check import explain_coupling
+from memfit.fitting.plan import Plan
 from memfit.fitting.throttle import add_pace
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.units import parse_size
@@ -261,7 +262,7 @@ def test_a_tight_training_holds_few_batches_at_once():
     model.compile("sgd", "mse")
     before = read_tree_bytes()
 
-    arguments = add_pace({"x": Wide()}, 40 * MB, GAUGE, Room(1000 * MB, 800 * MB), plan_of(920))
+    arguments = add_pace({"x": Wide()}, 40 * MB, GAUGE, Headroom(1000 * MB, 800 * MB), plan_of(920))
     with Peak() as peak:
         model.fit(**arguments, verbose=0)
 
@@ -269,7 +270,7 @@ def test_a_tight_training_holds_few_batches_at_once():
 
 
 def test_a_training_with_room_is_not_held_back():
-    room = Room(1000 * MB, 500 * MB)
+    room = Headroom(1000 * MB, 500 * MB)
 
     assert add_pace({"x": X}, MB, GAUGE, room, plan_of(600)) == {"x": X}
 

@@ -12,13 +12,13 @@ from memfit.arguments import check_compiled
 from memfit.backends import load
 from memfit.budget import Budget
 from memfit.errors import BudgetError, UsageError
-from memfit.fitting.budget import Room
+from memfit.fitting.executor import choose
 from memfit.fitting.first_batch import Batch, count_bytes, find_first_batch, take
 from memfit.fitting.gauges import DeviceGauge, Gauge, HostGauge
+from memfit.fitting.headroom import Headroom
 from memfit.fitting.levers.micro_batches import check_unguarded, has_fixed_batch
 from memfit.fitting.request import Request
 from memfit.fitting.saved_state import Snapshot
-from memfit.fitting.search import choose
 from memfit.fitting.throttle import add_pace, count_queued
 from memfit.fitting.trial_steps import Prober, release
 from memfit.keras_private.trainer import build_with, is_built, looking_once
@@ -159,11 +159,12 @@ def _prepare(
     batch, arguments = find_first_batch(arguments, request.batch_size)
     was_built = is_built(model)
     build_with(model, batch if has_fixed_batch(model) else take(batch, 1))
-    room = _measure_room(arguments, batch, gauge, request.budget.size_bytes)
+    headroom = _measure_headroom(arguments, batch, gauge, request.budget.size_bytes)
     is_verbose = arguments.get("verbose") not in (0, "0")
     if is_verbose:
         say(
-            f"some steps are tried, and undone, to stay within {format_size(room.budget_bytes)}",
+            "Measuring a few trial steps (they are undone) to stay within "
+            f"{format_size(headroom.budget_bytes)}",
             wraps=True,
         )
     with Snapshot(model) as snapshot:
@@ -171,12 +172,12 @@ def _prepare(
         prober = Prober(
             inspect.unwrap(original), model, batch, gauge, snapshot, shuffles=_shuffles(arguments)
         )
-        plan = choose(prober, room, request, changes)
+        plan = choose(prober, headroom, request, changes)
     if not was_built:
         changes.enter_context(looking_once(model))
     if is_verbose:
         say(str(plan), wraps=True)
-    return add_pace(arguments, count_bytes(batch), gauge, room, plan)
+    return add_pace(arguments, count_bytes(batch), gauge, headroom, plan)
 
 
 def _shuffles(arguments: dict[str, Any]) -> bool:
@@ -211,13 +212,15 @@ def _check_budget(gauge: Gauge, budget_bytes: int) -> None:
         )
 
 
-def _measure_room(arguments: dict[str, Any], batch: Batch, gauge: Gauge, budget_bytes: int) -> Room:
+def _measure_headroom(
+    arguments: dict[str, Any], batch: Batch, gauge: Gauge, budget_bytes: int
+) -> Headroom:
     batch_bytes = count_bytes(batch)
     trained_bytes = count_bytes([arguments.get(name) for name in _TRAINED])
     is_whole_data = trained_bytes == batch_bytes
     # A step that is tried copies its batch; what is copied besides:
     more_bytes = max(trained_bytes - batch_bytes, 0) + count_bytes(arguments.get(_VALIDATION))
-    return Room(
+    return Headroom(
         budget_bytes=budget_bytes,
         idle_bytes=gauge.read(),
         data_bytes=gauge.fit_copies * more_bytes,

@@ -1,31 +1,25 @@
-"""Chooses how to train within a budget: tries ways, the fastest first, and leaves one on."""
+"""Searches for a way to train within a budget: the fastest ways first, each tried by steps.
 
-import contextlib
-from collections.abc import Callable
+The search is a generator that touches nothing. It yields an `Attempt`, is sent its `Measurement`,
+and returns a `Plan` or a `Refusal`; `executor.py` does what is asked.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from memfit.backends.micro_batches import Pieces
-from memfit.errors import BudgetError, UsageError
-from memfit.fitting.budget import Plan, Room
-from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
-from memfit.fitting.known_sizes import Memory
-from memfit.fitting.levers.change import Change
-from memfit.fitting.levers.micro_batches import check_model, has_fixed_batch, install, make_pieces
-from memfit.fitting.levers.precision import reduce_precision
-from memfit.fitting.levers.recompute import recompute
-from memfit.fitting.loss_check import explain_coupling
-from memfit.fitting.request import Request
+from memfit.fitting.attempt import Attempt, Levers, Look, Measurement, Recompute
+from memfit.fitting.exploration import Facts, explore
+from memfit.fitting.plan import Plan, Refusal
 from memfit.fitting.size_search import (
-    Trial,
-    best_trial,
+    best_measurement,
     estimate_peak,
     even_size,
     find_faster,
     fits,
+    seems_to_fit,
     settle,
 )
-from memfit.fitting.trial_steps import Measured, Prober, release
-from memfit.units import format_size
 
 # A size that does not hold for the whole batch is followed by what would, and somewhat less.
 _SHRINK = 0.97
@@ -41,306 +35,286 @@ _ONCE_MORE = 1.03
 # Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
 _AMPLE = 2
 
+_Result = TypeVar("_Result")
+Search = Generator[Attempt, Measurement, _Result]
 
-def choose(prober: Prober, room: Room, request: Request, changes: contextlib.ExitStack) -> Plan:
-    """Returns the plan, with the model made ready to train by it.
+
+def search(facts: Facts) -> Search[Plan | Refusal]:
+    """Yields what is to be tried, and returns how to train or why the budget cannot be kept.
 
     Args:
-        prober: Runs steps of a built and compiled model.
-        room: What may be used.
-        request: What the user asks for.
-        changes: Gets what undoes the changes.
-
-    Raises:
-        BudgetError: Nothing fits; says the smallest budget that would do.
+        facts: What is known of the training.
     """
-    memory = Memory.of(prober.model, prober.batch, room.budget_bytes, request)
-    plan = _Chooser(prober, room, request, changes).choose(memory.size)
-    memory.keep(plan.size or plan.batch_size)
-    return plan
+    return _Search(facts).run()
 
 
-class _Chooser:
+class _Search:
     """The ways to train, tried one after another."""
 
-    def __init__(
-        self, prober: Prober, room: Room, request: Request, changes: contextlib.ExitStack
-    ) -> None:
-        self._prober = prober
-        self._model = prober.model
-        self._batch_size = prober.batch_size
-        self._room = room
-        self._request = request
-        self._changes = changes
-        self._levers: list[str] = []
-        self._trials: tuple[Trial, ...] = ()
-        self._last_trials: tuple[Trial, ...] = ()
-        self._tried_whole: list[Trial] = []
-        self._whole_s: dict[int, float] = {}
-        self._why_whole = _find_why_whole(prober, request)
-        self._is_exact = request.batchnorm == "exact" and bool(find_batchnorm(prober.model))
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._batch_size = facts.batch_size
+        self._headroom = facts.headroom
+        # The first way's, which tell most of a process that has taken nothing yet.
+        self._first: tuple[Measurement, ...] = ()
+        # Of this way.
+        self._explored: tuple[Measurement, ...] = ()
+        self._changes: tuple[str, ...] = ()
+        # Of all ways.
+        self._verified: list[Measurement] = []
+        self._kept_bytes = 0
 
-    def choose(self, remembered_size: int | None) -> Plan:
-        # Exact normalisation recomputes everything already.
-        recomputing = [] if self._is_exact else [self._try_recomputing]
-        ways: list[Callable[[], Plan | None]] = [self._try_plain, *recomputing]
-        if "precision" in self._request.allow:
-            ways += [self._try_precision, *recomputing]
-        if remembered_size is not None:
-            ways.insert(0, lambda: self._try_remembered(remembered_size))
-        for way in ways:
-            plan = way()
+    def run(self) -> Search[Plan | Refusal]:
+        for way in self._ways():
+            plan = yield from way
             if plan is not None:
-                return replace(plan, refused=self._refused(plan))
-        raise self._explain()
+                return replace(plan, refused=self._name_refused(plan))
+        return self._refuse()
 
-    def _try_plain(self) -> Plan | None:
-        """Whole batches, or pieces of the largest size that fits."""
-        if self._why_whole is not None:
-            return self._try_whole()
-        pieces, change = self._install()
+    def _ways(self) -> Iterator[Search[Plan | None]]:
+        if self._facts.remembered_size is not None:
+            yield self._try_remembered(self._facts.remembered_size)
+        yield from self._try_levers(Levers())
+        if self._facts.allows_precision:
+            yield from self._try_levers(Levers(lowers_precision=True))
+
+    def _try_levers(self, levers: Levers) -> Iterator[Search[Plan | None]]:
+        yield self._try_plain(levers)
+        if not self._facts.is_exact:  # exact normalisation recomputes everything already
+            yield self._try_recomputing(levers)
+
+    def _try_remembered(self, size: int) -> Search[Plan | None]:
+        """The size that an earlier training of this model found, if it still holds."""
+        if size >= self._batch_size:
+            return (yield from self._verify(Levers()))
+        if self._facts.why_whole is not None:
+            return None
+        return (yield from self._verify(Levers(micro_batch_size=size)))
+
+    def _try_recomputing(self, levers: Levers) -> Search[Plan | None]:
+        """Recomputes as little as may make it fit, then as much as there is."""
+        if self._facts.why_whole is None:
+            return (yield from self._try_plain(replace(levers, recompute=Recompute(None, 1))))
+        whole_bytes = estimate_peak(self._first, self._batch_size)
+        plan = None
+        if whole_bytes is not None:
+            needed_bytes = max(whole_bytes - self._limit_bytes, 1)
+            some = Recompute(_AMPLE * needed_bytes, self._batch_size)
+            plan = yield from self._try_plain(replace(levers, recompute=some))
+        if plan is None:
+            everything = Recompute(None, self._batch_size)
+            plan = yield from self._try_plain(replace(levers, recompute=everything))
+        return plan
+
+    def _try_plain(self, levers: Levers) -> Search[Plan | None]:
+        """Whole batches, or micro-batches of the largest size that fits."""
+        if self._facts.why_whole is not None:
+            return (yield from self._try_whole(levers))
         limit_bytes = self._limit_bytes
-        # What exact normalisation keeps is that of a whole batch.
-        measured = self._prober.try_sizes(limit_bytes, pieces.resize, tries_whole=self._is_exact)
-        self._trials = self._trials or measured.trials
-        self._last_trials = measured.trials
-        size = settle(measured.trials, self._batch_size, limit_bytes)
+        cut = replace(levers, micro_batch_size=self._batch_size)
+        explored = yield from self._explore(cut, limit_bytes)
+        if explored is None:
+            return None
+        self._explored = explored
+        size = settle(explored, self._batch_size, limit_bytes)
+        plan = None
         if size == self._batch_size:
-            change.undo()
-            plan = self._verify(None)
-            if plan is not None:
-                return plan
-            pieces, change = self._install()
-        if size is not None:
-            plan = self._find_largest(measured, pieces, size)
-            if plan is not None:
-                self._changes.callback(change.undo)
-                return plan
-        change.undo()
+            plan = yield from self._verify(levers)
+        if plan is None and size is not None:
+            plan = yield from self._find_largest(cut, size)
+        return plan
+
+    def _try_whole(self, levers: Levers) -> Search[Plan | None]:
+        """Whole batches: tried with growing ones, as the last step is the largest."""
+        if self._facts.has_fixed_batch:
+            return (yield from self._try_fixed(levers))
+        limit_bytes = self._limit_bytes
+        explored = yield from self._explore(levers, limit_bytes)
+        if explored is None:
+            return None
+        best = best_measurement(explored[1:], limit_bytes)
+        if best is not None and best.size == self._batch_size:
+            return self._plan(levers, best, _seconds(explored, self._batch_size)[best.size])
+        # Growing sizes end where little is to be gained, or where memory may rise more steeply
+        # than before. Smaller batches are no way to train here: what seems to fit is tried.
+        if seems_to_fit(explored, self._batch_size, limit_bytes):
+            return (yield from self._verify(levers))
         return None
 
-    def _find_largest(self, measured: Measured, pieces: Pieces, size: int) -> Plan | None:
-        """The largest pieces that a whole batch is seen to run in, `size` or somewhat smaller."""
-        plan = self._find_verified(measured, pieces)
+    def _try_fixed(self, levers: Levers) -> Search[Plan | None]:
+        """A whole batch, as the model takes no other."""
+        idle = yield from self._look(levers)
+        if idle is None:
+            return None
+        measured = yield from self._measure(levers)
+        self._first = self._first or (measured,)
+        is_enough = fits(measured, self._headroom.hard_bytes)
+        return self._plan(levers, measured, measured.step_s) if is_enough else None
+
+    @property
+    def _limit_bytes(self) -> int:
+        """What a trial may need. What the first round took is kept by the process, and counts."""
+        return self._headroom.hard_bytes if self._first else self._headroom.step_bytes
+
+    def _look(self, levers: Levers) -> Search[Measurement | None]:
+        """What is taken before any step; `None` if the levers cannot be installed."""
+        idle = yield Attempt(levers, 0)
+        look = idle.look or Look()
+        self._changes = look.changes
+        return idle if look.is_possible else None
+
+    def _explore(self, levers: Levers, limit_bytes: int) -> Search[tuple[Measurement, ...] | None]:
+        """What growing sizes need; `None` if the levers cannot be installed."""
+        idle = yield from self._look(levers)
+        if idle is None:
+            return None
+        explored = yield from explore(self._facts, levers, idle, limit_bytes)
+        self._first = self._first or explored
+        self._kept_bytes = explored[-1].kept_bytes
+        return explored
+
+    def _find_largest(self, cut: Levers, size: int) -> Search[Plan | None]:
+        """The largest size that a whole batch is seen to run in, `size` or somewhat smaller."""
+        plan = self._find_explored(cut)
         if plan is None and not self._is_hidden():
-            plan = self._verify_pieces(pieces, self._shrink(size))
-        return plan or self._find_held(measured, pieces)
+            plan = yield from self._verify_smaller(cut, self._shrink(size))
+        if plan is None:
+            plan = yield from self._find_held(cut)
+        return plan
 
     def _shrink(self, size: int) -> int:
         """Somewhat less than `size`; `size` itself where even sizes lie far from each other."""
         smaller = even_size(max(1, int(size * _FIRST)), self._batch_size)
         return smaller if smaller > _FAR * size else size
 
-    def _try_whole(self) -> Plan | None:
-        """Whole batches: tried with growing ones, as the last step is the largest."""
-        if has_fixed_batch(self._model):
-            trial, step_s = self._prober.try_step(self._batch_size)
-            self._trials = self._trials or (trial,)
-            return self._plan(None, trial, step_s) if fits(trial, self._room.hard_bytes) else None
-        limit_bytes = self._limit_bytes
-        measured = self._prober.try_sizes(limit_bytes, None)
-        self._trials = self._trials or measured.trials
-        best = best_trial(measured.trials[1:], limit_bytes)
-        if best is None or best.size < self._batch_size:
-            return None
-        return self._plan(None, best, measured.seconds[best.size])
+    def _find_explored(self, cut: Levers) -> Plan | None:
+        """The plan if the last trial was a whole batch, and as large as there is room for.
 
-    @property
-    def _limit_bytes(self) -> int:
-        """What a trial may need. What the first round took is kept by the process, and counts."""
-        return self._room.hard_bytes if self._trials else self._room.step_bytes
-
-    def _try_remembered(self, size: int) -> Plan | None:
-        """The size that an earlier training of this model found, if it still holds."""
-        if size >= self._batch_size:
-            return self._verify(None)
-        if self._why_whole is not None:
-            return None
-        _, change = self._install(size)
-        plan = self._verify(size)
-        if plan is None:
-            change.undo()
-        else:
-            self._changes.callback(change.undo)
-        return plan
-
-    def _try_recomputing(self) -> Plan | None:
-        """Recomputes as little as may make it fit, then as much as there is."""
-        if self._why_whole is None:
-            return self._try_with(None, batch_size=1)
-        whole_bytes = estimate_peak(self._trials, self._batch_size)
-        plan = None
-        if whole_bytes is not None:
-            needed_bytes = max(whole_bytes - self._limit_bytes, 1)
-            plan = self._try_with(_AMPLE * needed_bytes, self._batch_size)
-        return plan or self._try_with(None, self._batch_size)
-
-    def _try_with(self, bytes_to_save: int | None, batch_size: int) -> Plan | None:
-        """The same with some blocks recomputed."""
-        try:
-            change = recompute(self._model, bytes_to_save, batch_size=batch_size)
-        except UsageError:
-            return None
-        plan = self._try_plain()
-        if plan is None:
-            change.undo()
-            return None
-        self._changes.callback(change.undo)
-        return replace(plan, levers=(*self._levers, str(change)))
-
-    def _try_precision(self) -> Plan | None:
-        change = reduce_precision(self._model)
-        self._changes.callback(change.undo)
-        self._levers.append(str(change))
-        return self._try_plain()
-
-    def _install(self, size: int | None = None) -> tuple[Pieces, Change]:
-        """Cuts batches. Once much is taken, malloc gives back what lies free between pieces.
-
-        A heap in which freed and living tensors lie mixed may grow by a tenth.
+        Where the last one was to tell what a sample needs, a larger one before it counts.
         """
-        pieces = make_pieces(self._model, size or self._batch_size, self._request.batchnorm)
-        trim_above, most_bytes = self._prober.gauge.trim_above, self._room.step_bytes
-        pieces.after_each = lambda: trim_above(most_bytes)
-        return pieces, install(self._model, pieces, self._request.batchnorm)
-
-    def _find_verified(self, measured: Measured, pieces: Pieces) -> Plan | None:
-        """The plan if the last trial was a whole batch, and as large as there is room for."""
-        last = measured.trials[-1]
-        if last.size not in measured.seconds or not self._holds(last):
+        last = self._explored[-1]
+        best = best_measurement(self._explored[:0:-1], self._headroom.safe_bytes)
+        found = best if best is not None and best.size > last.size else last
+        step_s = _seconds(self._explored, self._batch_size).get(found.size)
+        if step_s is None or not self._holds(found):
             return None
-        pieces.resize(last.size)
-        return self._plan(last.size, last, measured.seconds[last.size])
+        return self._plan(_resize(cut, found.size), found, step_s)
 
-    def _verify_pieces(self, pieces: Pieces, size: int) -> Plan | None:
-        """The whole batch in pieces of this size, or somewhat smaller ones."""
-        room = self._room
+    def _verify_smaller(self, cut: Levers, size: int) -> Search[Plan | None]:
+        """The whole batch in micro-batches of this size, or somewhat smaller ones."""
+        headroom = self._headroom
         for _ in range(_MOST_VERIFIED):
-            pieces.resize(size)
-            trial, step_s = self._try_batch(size)
-            if self._holds(trial):
-                return self._plan(size, trial, step_s)
+            levers = _resize(cut, size)
+            measured = yield from self._measure(levers)
+            self._verified.append(measured)
+            if self._holds(measured):
+                return self._plan(levers, measured, measured.step_s)
             if size == 1 or self._is_hidden():
                 return None
-            share = (room.safe_bytes - room.idle_bytes) / (trial.peak_bytes - room.idle_bytes)
+            taken_bytes = measured.peak_bytes - headroom.idle_bytes
+            share = (headroom.safe_bytes - headroom.idle_bytes) / (taken_bytes or 1)
             share = share if 0 < share < 1 else 0.5
             size = even_size(max(1, int(size * share * _SHRINK)), self._batch_size)
         return None
 
-    def _find_held(self, measured: Measured, pieces: Pieces) -> Plan | None:
+    def _find_held(self, cut: Levers) -> Search[Plan | None]:
         """The largest size that held, where none is seen to leave some room as well."""
-        trials = measured.trials[1:]
-        if not self._is_hidden():  # some pieces do not tell what the whole batch needs
-            trials = tuple(one for one in trials if one.size in measured.seconds)
-        best = best_trial([*trials, *self._tried_whole], self._room.hard_bytes)
+        seconds = _seconds(self._explored, self._batch_size)
+        explored = self._explored[1:]
+        if not self._is_hidden():  # some micro-batches do not tell what the whole batch needs
+            explored = tuple(one for one in explored if one.size in seconds)
+        best = best_measurement([*explored, *self._verified], self._headroom.hard_bytes)
         if best is None:
             return None
-        pieces.resize(best.size)
-        step_s = {**measured.seconds, **self._whole_s}.get(best.size)
+        levers = _resize(cut, best.size)
+        step_s = {**seconds, **_seconds(self._verified, self._batch_size)}.get(best.size)
         if step_s is None:
-            trial, step_s = self._prober.try_step(best.size)
-            if trial.failed:
+            again = yield from self._measure(levers)
+            if again.failed:
                 return None
-        kept_bytes = self._read_kept()
-        is_passed = self._prober.gauge.can_reset and kept_bytes > self._room.budget_bytes
-        return replace(
-            self._plan(best.size, best, step_s), kept_bytes=kept_bytes if is_passed else None
-        )
+            step_s = again.step_s
+        is_passed = self._facts.can_reset and self._kept_bytes > self._headroom.budget_bytes
+        plan = self._plan(levers, best, step_s)
+        return replace(plan, kept_bytes=self._kept_bytes if is_passed else None)
 
-    def _holds(self, trial: Trial) -> bool:
-        """Whether a whole batch fits with some room left, or smaller pieces would leave no more."""
-        room = self._room
-        if fits(trial, room.safe_bytes):
+    def _holds(self, measured: Measurement) -> bool:
+        """Whether a whole batch fits with some room left, or smaller sizes would leave no more."""
+        headroom = self._headroom
+        if fits(measured, headroom.safe_bytes):
             return True
-        taken_bytes = trial.peak_bytes - room.idle_bytes
+        taken_bytes = measured.peak_bytes - headroom.idle_bytes
         return (
-            fits(trial, room.hard_bytes)
-            and self._read_kept() - room.idle_bytes > _KEEPS * taken_bytes
+            fits(measured, headroom.hard_bytes)
+            and self._kept_bytes - headroom.idle_bytes > _KEEPS * taken_bytes
         )
 
     def _is_hidden(self) -> bool:
         """Whether the process keeps so much that what is tried now cannot show that it fits."""
-        return not self._prober.gauge.can_reset or self._read_kept() > self._room.safe_bytes
+        return not self._facts.can_reset or self._kept_bytes > self._headroom.safe_bytes
 
-    def _read_kept(self) -> int:
-        """What the process takes between trials."""
-        release()
-        return self._prober.gauge.read()
+    def _measure(self, levers: Levers) -> Search[Measurement]:
+        """The whole batch."""
+        measured = yield Attempt(levers, self._batch_size)
+        self._kept_bytes = measured.kept_bytes
+        return measured
 
-    def _try_batch(self, size: int) -> tuple[Trial, float]:
-        """The whole batch in pieces of this size."""
-        trial, step_s = self._prober.try_step(size)
-        self._tried_whole.append(trial)
-        self._whole_s[size] = step_s
-        return trial, step_s
+    def _verify(self, levers: Levers) -> Search[Plan | None]:
+        """The plan if the whole batch fits."""
+        measured = yield from self._measure(levers)
+        self._verified.append(measured)
+        is_enough = fits(measured, self._headroom.hard_bytes)
+        return self._plan(levers, measured, measured.step_s) if is_enough else None
 
-    def _verify(self, size: int | None) -> Plan | None:
-        trial, step_s = self._try_batch(size or self._batch_size)
-        return self._plan(size, trial, step_s) if fits(trial, self._room.hard_bytes) else None
-
-    def _plan(self, size: int | None, trial: Trial, step_s: float) -> Plan:
-        whole = estimate_peak(self._trials, self._batch_size) if size is not None else None
+    def _plan(self, levers: Levers, measured: Measurement, step_s: float) -> Plan:
+        size = levers.micro_batch_size
+        sample_s = step_s / self._batch_size
         return Plan(
             batch_size=self._batch_size,
             size=size,
-            peak_bytes=trial.peak_bytes,
-            budget_bytes=self._room.budget_bytes,
-            place=self._prober.gauge.place,
-            faster=find_faster(self._last_trials, size, step_s / self._batch_size)
-            if size
-            else None,
+            peak_bytes=measured.peak_bytes,
+            budget_bytes=self._headroom.budget_bytes,
+            place=self._facts.place,
+            faster=None if size is None else find_faster(self._explored, size, sample_s),
             step_s=step_s,
-            whole_bytes=whole,
-            levers=tuple(self._levers),
+            whole_bytes=None if size is None else estimate_peak(self._first, self._batch_size),
+            levers=levers,
+            changes=self._changes,
         )
 
-    def _least_peak(self) -> int | None:
-        tried = self._tried_whole or self._trials
-        peaks = [one.peak_bytes for one in tried if one.size]
-        return min(peaks, default=None)
-
-    def _refused(self, plan: Plan) -> tuple[str, ...]:
+    def _name_refused(self, plan: Plan) -> tuple[str, ...]:
         refused = []
-        if self._why_whole is not None and plan.levers:
+        if self._facts.why_whole is not None and plan.changes:
             refused.append("pieces (the model cannot be cut)")
-        if (plan.size or plan.levers) and "precision" not in self._request.allow:
+        if (plan.size or plan.changes) and not self._facts.allows_precision:
             refused.append('lower precision (needs allow=("precision",))')
         return tuple(refused)
 
-    def _explain(self) -> BudgetError:
+    def _refuse(self) -> Refusal:
         """Says what would do."""
-        taken = (
-            f"The budget of {format_size(self._room.budget_bytes)} cannot be kept: "
-            f"{format_size(self._room.idle_bytes)} are taken before training, and"
-        )
-        counted = next((one for one in self._trials if one.is_counted), None)
-        if counted is not None:
-            return BudgetError(
-                f"{taken} {format_size(counted.peak_bytes)} with one batch of {self._batch_size} "
-                "and its copies, to which the step comes. Give clearly more than that, or make "
-                "batch_size smaller."
-            )
-        peak_bytes = (
-            self._least_peak()
-            if self._why_whole is None
-            else estimate_peak(self._trials, self._batch_size) or self._least_peak()
-        )
-        least = _ONCE_MORE * self._room.smallest_budget(peak_bytes or self._room.idle_bytes)
-        what = "one sample at a time" if self._why_whole is None else "a whole batch"
-        why = f" {self._why_whole}" if self._why_whole is not None else ""
-        return BudgetError(
-            f"{taken} {what} needs about {format_size(least)} in all. Give at least that, or a "
-            f"smaller model.{why}"
+        headroom, why_whole = self._headroom, self._facts.why_whole
+        counted = next((one for one in self._first if one.is_counted), None)
+        peak_bytes = None
+        if why_whole is not None:
+            peak_bytes = estimate_peak(self._first, self._batch_size)
+        needed_bytes = peak_bytes or self._find_least_peak() or headroom.idle_bytes
+        return Refusal(
+            budget_bytes=headroom.budget_bytes,
+            idle_bytes=headroom.idle_bytes,
+            batch_size=self._batch_size,
+            fed_bytes=None if counted is None else counted.peak_bytes,
+            least_bytes=round(_ONCE_MORE * headroom.smallest_budget(needed_bytes)),
+            why_whole=why_whole,
         )
 
+    def _find_least_peak(self) -> int | None:
+        tried = self._verified or self._first
+        return min((one.peak_bytes for one in tried if one.size), default=None)
 
-def _find_why_whole(prober: Prober, request: Request) -> str | None:
-    """Why batches cannot be cut; `None` if they can."""
-    try:
-        check_model(prober.model)
-    except UsageError as error:
-        return str(error)
-    layers = find_batchnorm(prober.model)
-    if layers and request.batchnorm is None:
-        return explain_batchnorm(layers)
-    return explain_coupling(prober.model, prober.batch)
+
+def _resize(levers: Levers, size: int) -> Levers:
+    return replace(levers, micro_batch_size=size)
+
+
+def _seconds(measured: Sequence[Measurement], batch_size: int) -> dict[int, float]:
+    """How long a whole batch took, by size, where one was tried."""
+    return {one.size: one.step_s for one in measured if one.num_samples == batch_size}

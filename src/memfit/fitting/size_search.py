@@ -9,6 +9,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memfit.fitting.attempt import Measurement
+
 # The memory of so few samples is mostly that of the weights; it is a safe beginning.
 _FIRST_SHARE = 1 / 32
 # Small pieces fit into what a pool has taken already, so a line through them is too flat for much
@@ -27,27 +29,8 @@ _FASTER = 1.2
 _TIMES_COUNTED, _SURELY_KEPT = 3, 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What a step in pieces of one size was measured to need.
-
-    Attributes:
-        size: Samples in a piece.
-        peak_bytes: The most memory while it ran.
-        failed: Whether the step ran out of memory.
-        sample_s: How long it took for each of its samples, where known.
-        is_counted: Whether nothing ran: the batch by itself is too much.
-    """
-
-    size: int
-    peak_bytes: int
-    failed: bool = False
-    sample_s: float | None = None
-    is_counted: bool = False
-
-
 def next_size(
-    trials: Sequence[Trial],
+    trials: Sequence[Measurement],
     batch_size: int,
     budget_bytes: int,
     counted_bytes: float | None = None,
@@ -71,7 +54,7 @@ def next_size(
         return even_size(max(1, int(batch_size * _FIRST_SHARE)), batch_size)
     if len(tried) >= _MOST_TRIALS:
         return None
-    best = best_trial(tried, budget_bytes)
+    best = best_measurement(tried, budget_bytes)
     too_large = min((one.size for one in tried if not fits(one, budget_bytes)), default=None)
     if best is None:
         too_large = too_large or 1
@@ -95,7 +78,7 @@ class _Limit:
 
 
 def _next_larger(
-    trials: Sequence[Trial], best: Trial, too_large: int | None, limit: _Limit
+    trials: Sequence[Measurement], best: Measurement, too_large: int | None, limit: _Limit
 ) -> int | None:
     """The size to try next after one that fits."""
     tried = [one for one in trials if one.size]
@@ -122,25 +105,25 @@ def even_size(size: int, batch_size: int) -> int:
     return -(-batch_size // number)
 
 
-def _fits_anyway(idle: Trial, best: Trial, batch_size: int, budget_bytes: int) -> bool:
+def _fits_anyway(idle: Measurement, best: Measurement, batch_size: int, budget_bytes: int) -> bool:
     """Whether the whole batch fits even if all that was needed were needed for each sample."""
     sample_bytes = (best.peak_bytes - idle.peak_bytes) / best.size
     return best.peak_bytes + sample_bytes * (batch_size - best.size) <= budget_bytes
 
 
-def best_trial(trials: Sequence[Trial], budget_bytes: int) -> Trial | None:
+def best_measurement(trials: Sequence[Measurement], budget_bytes: int) -> Measurement | None:
     """Returns the largest size that fits."""
     fitting = [one for one in trials if fits(one, budget_bytes)]
     return max(fitting, key=lambda one: one.size, default=None)
 
 
-def settle(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int | None:
+def settle(trials: Sequence[Measurement], batch_size: int, budget_bytes: int) -> int | None:
     """Returns the size to take, `None` if nothing fits.
 
     The largest that fits; below one that did not, what the line between them says. An even one.
     """
     tried = [one for one in trials if one.size]
-    best = best_trial(tried, budget_bytes)
+    best = best_measurement(tried, budget_bytes)
     if best is None:
         return None
     above = [one for one in tried if one.size > best.size and not one.failed]
@@ -151,7 +134,9 @@ def settle(trials: Sequence[Trial], batch_size: int, budget_bytes: int) -> int |
     return even_size(best.size + int(share * (lowest.size - best.size)), batch_size)
 
 
-def find_faster(trials: Sequence[Trial], size: int, sample_s: float) -> tuple[int, float] | None:
+def find_faster(
+    trials: Sequence[Measurement], size: int, sample_s: float
+) -> tuple[int, float] | None:
     """Returns a smaller size that was faster, and how many times, if that is more than noise.
 
     Args:
@@ -165,7 +150,7 @@ def find_faster(trials: Sequence[Trial], size: int, sample_s: float) -> tuple[in
     return (fastest, ratio) if ratio >= _FASTER else None
 
 
-def estimate_peak(trials: Sequence[Trial], size: int) -> int | None:
+def estimate_peak(trials: Sequence[Measurement], size: int) -> int | None:
     """Returns about what pieces of `size` would need, by the line from the least to the largest.
 
     `None` if that tells nothing: sizes too near each other, or memory that an earlier one left.
@@ -181,12 +166,22 @@ def estimate_peak(trials: Sequence[Trial], size: int) -> int | None:
     return round(largest.peak_bytes + slope * (size - largest.size))
 
 
-def fits(trial: Trial, budget_bytes: int) -> bool:
+def seems_to_fit(trials: Sequence[Measurement], size: int, budget_bytes: int) -> bool:
+    """Returns whether a larger size is likely to fit: all tried did, and the line says so."""
+    tried = [one for one in trials if one.size]
+    slope = _bytes_per_sample(trials)
+    if slope is None or not tried or not all(fits(one, budget_bytes) for one in tried):
+        return False
+    largest = max(tried, key=lambda one: one.size)
+    return largest.peak_bytes + slope * (size - largest.size) <= budget_bytes
+
+
+def fits(trial: Measurement, budget_bytes: int) -> bool:
     """Returns whether it ran, and within this."""
     return not trial.failed and trial.peak_bytes <= budget_bytes
 
 
-def _extrapolate(trials: Sequence[Trial], best: Trial, limit: _Limit) -> int:
+def _extrapolate(trials: Sequence[Measurement], best: Measurement, limit: _Limit) -> int:
     slope = _bytes_per_sample(trials) or 0.0
     counted_bytes = limit.counted_bytes or 0.0
     left_bytes = limit.budget_bytes - best.peak_bytes
@@ -202,11 +197,11 @@ def _extrapolate(trials: Sequence[Trial], best: Trial, limit: _Limit) -> int:
     return best.size + max(least, int(left_bytes / (slope * limit.bend)))
 
 
-def _least_gain(best: Trial) -> int:
+def _least_gain(best: Measurement) -> int:
     return max(1, round(best.size * _LEAST_GAIN))
 
 
-def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:
+def _bytes_per_sample(trials: Sequence[Measurement]) -> float | None:
     """The steepest rise between neighbours among the larger half; early ones are mostly noise.
 
     The first pair begins at no samples, so it counts what every step needs as the samples' need:

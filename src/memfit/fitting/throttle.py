@@ -10,8 +10,9 @@ tenth over some steps.
 import gc
 from typing import Any
 
-from memfit.fitting.budget import Plan, Room
 from memfit.fitting.gauges import Gauge
+from memfit.fitting.headroom import Headroom
+from memfit.fitting.plan import Plan
 
 # XLA on a CPU has at most so many computations under way.
 _MOST_AHEAD = 32
@@ -31,7 +32,7 @@ def count_queued(array_bytes: int) -> int:
 
 
 def add_pace(
-    arguments: dict[str, Any], batch_bytes: int, gauge: Gauge, room: Room, plan: Plan
+    arguments: dict[str, Any], batch_bytes: int, gauge: Gauge, headroom: Headroom, plan: Plan
 ) -> dict[str, Any]:
     """Returns the arguments for `fit`, with a callback that waits for each step if need be.
 
@@ -39,16 +40,16 @@ def add_pace(
         arguments: Those of `fit`, by name.
         batch_bytes: The size of a batch.
         gauge: The memory that the budget is about.
-        room: What may be used of it.
+        headroom: What may be used of it.
         plan: How it is trained; where there is room for much more, nothing is held back.
     """
     import keras
 
-    left_bytes = room.budget_bytes - plan.peak_bytes
-    if left_bytes >= max(_MOST_AHEAD * batch_bytes, _AMPLE_SHARE * room.budget_bytes):
+    left_bytes = headroom.budget_bytes - plan.peak_bytes
+    if left_bytes >= max(_MOST_AHEAD * batch_bytes, _AMPLE_SHARE * headroom.budget_bytes):
         return arguments
     # A step adds so much at most, if it can use nothing of what the one before has freed.
-    pace = make_pace(gauge, room.budget_bytes - (plan.peak_bytes - room.idle_bytes))
+    pace = make_pace(gauge, headroom.budget_bytes - (plan.peak_bytes - headroom.idle_bytes))
     given = arguments.get("callbacks")
     if isinstance(given, keras.callbacks.CallbackList):
         given.append(pace)

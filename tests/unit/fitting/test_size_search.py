@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memfit.fitting.attempt import Measurement
 from memfit.fitting.size_search import (
-    Trial,
-    best_trial,
+    best_measurement,
     estimate_peak,
     even_size,
     find_faster,
@@ -22,12 +22,12 @@ def count_pieces(size, batch_size):
 
 def search(need, batch_size, budget_bytes, idle_bytes=0, counted_bytes=None):
     """Tries sizes against a model's true need until there is nothing more to learn."""
-    trials = [Trial(0, idle_bytes)]
+    trials = [Measurement(0, idle_bytes)]
     while (size := next_size(trials, batch_size, budget_bytes, counted_bytes)) is not None:
         assert 1 <= size <= batch_size
         if len(trials) != 2:  # the first size is tried twice
             assert size not in [one.size for one in trials], trials
-        trials.append(Trial(size, need(size)))
+        trials.append(Measurement(size, need(size)))
     return trials
 
 
@@ -49,7 +49,7 @@ def test_no_more_pieces_are_found_than_nine_tenths_of_the_largest_that_fits_woul
     counted_bytes = None if times_counted is None else sample_mb * MB / times_counted
     idle_bytes = int(idle_share * fixed_mb * MB)
     trials = search(need, batch_size, budget_mb * MB, idle_bytes, counted_bytes)
-    best = best_trial(trials[1:], budget_mb * MB)
+    best = best_measurement(trials[1:], budget_mb * MB)
 
     largest = min(batch_size, int((budget_mb - fixed_mb) / sample_mb))
     if largest < 1:
@@ -82,7 +82,7 @@ def test_a_larger_budget_never_gets_a_much_smaller_piece(batch_size, one_mb, oth
         return int((200 + 0.7 * size) * MB)
 
     sizes = [
-        getattr(best_trial(search(need, batch_size, mb * MB)[1:], mb * MB), "size", 0)
+        getattr(best_measurement(search(need, batch_size, mb * MB)[1:], mb * MB), "size", 0)
         for mb in sorted((one_mb, other_mb))
     ]
 
@@ -90,11 +90,17 @@ def test_a_larger_budget_never_gets_a_much_smaller_piece(batch_size, one_mb, oth
 
 
 def test_a_step_that_failed_is_followed_by_a_quarter_of_its_size():
-    assert next_size([Trial(0, 0), Trial(32, 0, failed=True)], 256, 100 * MB) == 8
+    assert next_size([Measurement(0, 0), Measurement(32, 0, failed=True)], 256, 100 * MB) == 8
 
 
 def test_a_step_that_failed_within_the_budget_is_followed_by_half_the_way_to_it():
-    trials = [Trial(0, 0), Trial(8, 80), Trial(8, 80), Trial(64, 640), Trial(100, 700, failed=True)]
+    trials = [
+        Measurement(0, 0),
+        Measurement(8, 80),
+        Measurement(8, 80),
+        Measurement(64, 640),
+        Measurement(100, 700, failed=True),
+    ]
 
     assert next_size(trials, 820, 1000) == 82
 
@@ -109,24 +115,33 @@ def test_an_even_size_is_the_smallest_that_makes_as_many_pieces(size, batch_size
 
 
 def test_what_fits_into_memory_that_a_pool_has_taken_says_little_of_larger_pieces():
-    flat = [Trial(0, 800), Trial(512, 1048), Trial(512, 1048), Trial(2048, 1050)]
+    flat = [
+        Measurement(0, 800),
+        Measurement(512, 1048),
+        Measurement(512, 1048),
+        Measurement(2048, 1050),
+    ]
 
     assert next_size(flat, 16384, 1350) == 4096
 
 
 def test_memory_that_may_rise_more_steeply_is_approached_with_smaller_steps():
-    trials = [Trial(0, 0), Trial(60, 160), Trial(60, 160), Trial(120, 280)]
+    trials = [Measurement(0, 0), Measurement(60, 160), Measurement(60, 160), Measurement(120, 280)]
 
     assert next_size(trials, 960, 430, bend=1.0) == 192
     assert next_size(trials, 960, 430, bend=1.4) == 160
 
 
 def test_one_sample_that_does_not_fit_ends_the_search():
-    assert next_size([Trial(0, 0), Trial(1, 200 * MB)], 256, 100 * MB) is None
+    assert next_size([Measurement(0, 0), Measurement(1, 200 * MB)], 256, 100 * MB) is None
 
 
 def test_a_smaller_size_that_was_clearly_faster_is_found():
-    trials = [Trial(0, 0), Trial(8, 80, sample_s=0.03), Trial(32, 320, sample_s=0.01)]
+    trials = [
+        Measurement(0, 0),
+        Measurement(8, 80, num_samples=1, step_s=0.03),
+        Measurement(32, 320, num_samples=1, step_s=0.01),
+    ]
 
     assert find_faster(trials, 64, 0.015) == (32, pytest.approx(1.5))
     assert find_faster(trials, 64, 0.011) is None
@@ -134,31 +149,41 @@ def test_a_smaller_size_that_was_clearly_faster_is_found():
 
 
 def test_the_whole_batch_is_told_by_the_line():
-    trials = [Trial(0, 50 * MB), Trial(8, 200 * MB), Trial(8, 180 * MB), Trial(16, 260 * MB)]
+    trials = [
+        Measurement(0, 50 * MB),
+        Measurement(8, 200 * MB),
+        Measurement(8, 180 * MB),
+        Measurement(16, 260 * MB),
+    ]
 
     assert estimate_peak(trials, 256) == 2660 * MB
 
 
 def test_memory_that_does_not_rise_with_the_size_tells_nothing_of_the_whole_batch():
-    trials = [Trial(0, 100 * MB), Trial(3, 810 * MB), Trial(1, 838 * MB)]
+    trials = [Measurement(0, 100 * MB), Measurement(3, 810 * MB), Measurement(1, 838 * MB)]
 
     assert estimate_peak(trials, 96) is None
 
 
 def test_sizes_near_each_other_tell_nothing_of_the_whole_batch():
-    trials = [Trial(0, 919 * MB), Trial(50, 1376 * MB), Trial(50, 1275 * MB), Trial(52, 1484 * MB)]
+    trials = [
+        Measurement(0, 919 * MB),
+        Measurement(50, 1376 * MB),
+        Measurement(50, 1275 * MB),
+        Measurement(52, 1484 * MB),
+    ]
 
     assert estimate_peak(trials, 1600) is None
 
 
 def test_one_sample_is_tried_once_where_memory_was_short_before_any_step():
-    trials = [Trial(0, 120 * MB), Trial(8, 130 * MB), Trial(2, 130 * MB)]
+    trials = [Measurement(0, 120 * MB), Measurement(8, 130 * MB), Measurement(2, 130 * MB)]
     assert next_size(trials, 256, 100 * MB) == 1
 
-    assert next_size([*trials, Trial(1, 130 * MB)], 256, 100 * MB) is None
+    assert next_size([*trials, Measurement(1, 130 * MB)], 256, 100 * MB) is None
 
 
 def test_a_batch_that_fits_by_far_is_tried_at_once():
-    trials = [Trial(0, 100 * MB), Trial(8, 108 * MB)]
+    trials = [Measurement(0, 100 * MB), Measurement(8, 108 * MB)]
 
     assert next_size(trials, 256, 400 * MB) == 256

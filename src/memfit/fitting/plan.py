@@ -1,61 +1,9 @@
-"""What a budget leaves for a step, and the plan that was made within it."""
+"""How a search for a way to keep a budget ends: in a plan, or in a refusal."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from memfit.fitting.attempt import Levers
 from memfit.units import format_size
-
-# Threads, buffers and fragments come and go while a training runs.
-_SPARE_SHARE = 0.07
-_LEAST_SPARE_BYTES = 8_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What is there before training and what may be used.
-
-    Attributes:
-        budget_bytes: What the user allows, for the whole process tree or on a device.
-        idle_bytes: What is taken already.
-        data_bytes: Copies of the data that training will make, and a single step does not.
-        queued_bytes: Batches that will be ready before they are needed.
-    """
-
-    budget_bytes: int
-    idle_bytes: int
-    data_bytes: int = 0
-    queued_bytes: int = 0
-
-    @property
-    def spare_bytes(self) -> int:
-        """What is kept free, so that the budget holds."""
-        spare = max(_LEAST_SPARE_BYTES, int(_SPARE_SHARE * self._headroom_bytes))
-        return self.data_bytes + self.queued_bytes + spare
-
-    @property
-    def step_bytes(self) -> int:
-        """The most that may be taken while a step is tried."""
-        return self.budget_bytes - self.spare_bytes
-
-    @property
-    def hard_bytes(self) -> int:
-        """The most that a whole batch, with what earlier trials left behind, may have taken."""
-        return self.budget_bytes - self.data_bytes - self.queued_bytes
-
-    @property
-    def safe_bytes(self) -> int:
-        """What a whole batch should take at most: another time the same takes somewhat more."""
-        return (self.step_bytes + self.hard_bytes) // 2
-
-    @property
-    def _headroom_bytes(self) -> int:
-        return max(self.budget_bytes - self.idle_bytes, 0)
-
-    def smallest_budget(self, peak_bytes: int) -> int:
-        """Returns the budget that a step with this peak would need."""
-        needed = peak_bytes + self.data_bytes + self.queued_bytes
-        with_share = (needed - _SPARE_SHARE * self.idle_bytes) / (1 - _SPARE_SHARE)
-        return max(needed + _LEAST_SPARE_BYTES, math.ceil(with_share) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +20,8 @@ class Plan:
         faster: A smaller size that was faster in trials, and how many times.
         whole_bytes: About what whole batches would need, where they do not fit.
         kept_bytes: What the process keeps of a trial that passed the budget, if one did.
-        levers: What else was done, in words.
+        levers: What is changed in the model.
+        changes: What is changed beside the size of micro-batches, in words.
         refused: What was not done and why, in words.
     """
 
@@ -85,7 +34,8 @@ class Plan:
     faster: tuple[int, float] | None = None
     whole_bytes: int | None = None
     kept_bytes: int | None = None
-    levers: tuple[str, ...] = ()
+    levers: Levers = field(default=Levers())
+    changes: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -96,7 +46,7 @@ class Plan:
             rest = self.batch_size % self.size
             last = f", the last of {rest}" if rest else ""
             lines = [f"batches of {self.batch_size} run in {number} pieces of {self.size}{last}"]
-        lines += self.levers
+        lines += self.changes
         peak = f"peak {format_size(self.peak_bytes)} of {format_size(self.budget_bytes)}"
         place = f" on {self.place}" if self.place else ""
         lines.append(f"measured: {peak}{place}, {self.step_s:.3g} s a batch")
@@ -113,3 +63,42 @@ class Plan:
         if self.refused:
             lines.append(f"not done: {', '.join(self.refused)}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a budget cannot be kept, and what would do.
+
+    Attributes:
+        budget_bytes: The budget.
+        idle_bytes: What is taken before training.
+        batch_size: Samples in a batch.
+        fed_bytes: What is taken with one batch and its copies, where that is too much already.
+        least_bytes: The smallest budget that would do, where it is known.
+        why_whole: Why batches have to stay whole; `None` if they run in micro-batches.
+    """
+
+    budget_bytes: int
+    idle_bytes: int
+    batch_size: int
+    fed_bytes: int | None = None
+    least_bytes: int | None = None
+    why_whole: str | None = None
+
+    def __str__(self) -> str:
+        taken = (
+            f"The budget of {format_size(self.budget_bytes)} cannot be kept: "
+            f"{format_size(self.idle_bytes)} are taken before training, and"
+        )
+        if self.fed_bytes is not None:
+            return (
+                f"{taken} {format_size(self.fed_bytes)} with one batch of {self.batch_size} "
+                "and its copies, to which the step comes. Give clearly more than that, or make "
+                "batch_size smaller."
+            )
+        what = "one sample at a time" if self.why_whole is None else "a whole batch"
+        why = f" {self.why_whole}" if self.why_whole is not None else ""
+        return (
+            f"{taken} {what} needs about {format_size(self.least_bytes or 0)} in all. Give at "
+            f"least that, or a smaller model.{why}"
+        )

@@ -1,0 +1,96 @@
+"""Does what a search asks for: installs levers, runs trial steps, and leaves the plan installed."""
+
+import contextlib
+from dataclasses import replace
+
+from memfit.errors import BudgetError, UsageError
+from memfit.fitting.attempt import Attempt, Look, Measurement
+from memfit.fitting.exploration import Facts
+from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
+from memfit.fitting.headroom import Headroom
+from memfit.fitting.installed_levers import InstalledLevers
+from memfit.fitting.known_sizes import Memory
+from memfit.fitting.levers.micro_batches import check_model, has_fixed_batch
+from memfit.fitting.loss_check import explain_coupling
+from memfit.fitting.plan import Plan, Refusal
+from memfit.fitting.request import Request
+from memfit.fitting.search import search
+from memfit.fitting.trial_steps import Prober
+
+
+def choose(
+    prober: Prober, headroom: Headroom, request: Request, changes: contextlib.ExitStack
+) -> Plan:
+    """Returns the plan, with the model made ready to train by it.
+
+    Args:
+        prober: Runs steps of a built and compiled model.
+        headroom: What may be used.
+        request: What the user asks for.
+        changes: Gets what undoes the changes.
+
+    Raises:
+        BudgetError: Nothing fits; says the smallest budget that would do.
+    """
+    memory = Memory.of(prober.model, prober.batch, headroom.budget_bytes, request)
+    facts = _find_facts(prober, headroom, request, memory.size)
+    installed = InstalledLevers(prober.model, request.batchnorm, prober.gauge, headroom.step_bytes)
+    changes.callback(installed.undo)
+    plan = _execute(facts, prober, installed)
+    memory.keep(plan.size or plan.batch_size)
+    return plan
+
+
+def _execute(facts: Facts, prober: Prober, installed: InstalledLevers) -> Plan:
+    """Runs the search to its end."""
+    attempts = search(facts)
+    try:
+        attempt = next(attempts)
+        while True:
+            attempt = attempts.send(_measure(attempt, prober, installed))
+    except StopIteration as ended:
+        result: Plan | Refusal = ended.value
+    if isinstance(result, Refusal):
+        raise BudgetError(str(result))
+    installed.install(result.levers)
+    return result
+
+
+def _measure(attempt: Attempt, prober: Prober, installed: InstalledLevers) -> Measurement:
+    if not installed.install(attempt.levers):
+        return Measurement(0, 0, look=Look(is_possible=False))
+    if attempt.num_samples:
+        return prober.try_step(attempt.size, attempt.num_samples)
+    measured = prober.look()
+    look = replace(measured.look or Look(), changes=installed.texts)
+    return replace(measured, look=look)
+
+
+def _find_facts(
+    prober: Prober, headroom: Headroom, request: Request, remembered_size: int | None
+) -> Facts:
+    return Facts(
+        batch_size=prober.batch_size,
+        headroom=headroom,
+        place=prober.gauge.place,
+        fed_bytes=prober.fed_bytes,
+        bend=prober.gauge.bend,
+        can_reset=prober.gauge.can_reset,
+        why_whole=_find_why_whole(prober, request),
+        has_fixed_batch=has_fixed_batch(prober.model),
+        is_exact=request.batchnorm == "exact" and bool(find_batchnorm(prober.model)),
+        allows_precision="precision" in request.allow,
+        remembered_size=remembered_size,
+    )
+
+
+def _find_why_whole(prober: Prober, request: Request) -> str | None:
+    """Why batches cannot be cut; `None` if they can."""
+    try:
+        check_model(prober.model)
+    except UsageError as error:
+        return str(error)
+    layers = find_batchnorm(prober.model)
+    if layers and request.batchnorm is None:
+        return explain_batchnorm(layers)
+    return explain_coupling(prober.model, prober.batch)

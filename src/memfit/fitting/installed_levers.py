@@ -1,0 +1,84 @@
+"""The levers that trial steps run with, installed in a model and undone again."""
+
+from typing import Any
+
+from memfit.backends.micro_batches import Pieces
+from memfit.errors import UsageError
+from memfit.fitting.attempt import Levers, Recompute
+from memfit.fitting.gauges import Gauge
+from memfit.fitting.levers.change import Change
+from memfit.fitting.levers.micro_batches import install, make_pieces
+from memfit.fitting.levers.precision import reduce_precision
+from memfit.fitting.levers.recompute import recompute
+
+_PRECISION, _MICRO_BATCHES = "precision", "micro-batches"
+
+
+class InstalledLevers:
+    """What is installed in a model, each lever on top of those before it.
+
+    Args:
+        model: A built and compiled model.
+        batchnorm: What BatchNormalization may do.
+        gauge: The memory that the budget is about.
+        most_bytes: When more is taken after a micro-batch, free memory is given back.
+    """
+
+    def __init__(self, model: Any, batchnorm: str | None, gauge: Gauge, most_bytes: int) -> None:
+        self._model = model
+        self._batchnorm = batchnorm
+        self._gauge = gauge
+        self._most_bytes = most_bytes
+        self._installed: list[tuple[str | Recompute, Change]] = []
+        self._pieces: Pieces | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What was changed beside the size of micro-batches, in words."""
+        return tuple(str(change) for lever, change in self._installed if lever != _MICRO_BATCHES)
+
+    def install(self, levers: Levers) -> bool:
+        """Installs these levers, undoes all others, and does not touch what stays the same.
+
+        Returns:
+            Whether all of them apply to this model.
+        """
+        wanted = _in_order(levers)
+        while [lever for lever, _ in self._installed] != wanted[: len(self._installed)]:
+            self._installed.pop()[1].undo()
+        for lever in wanted[len(self._installed) :]:
+            try:
+                change = self._install(lever, levers.micro_batch_size or 0)
+            except UsageError:
+                if isinstance(lever, Recompute):
+                    return False
+                raise
+            self._installed.append((lever, change))
+        if self._pieces is not None and levers.micro_batch_size is not None:
+            self._pieces.resize(levers.micro_batch_size)
+        return True
+
+    def undo(self) -> None:
+        """Undoes everything."""
+        self.install(Levers())
+
+    def _install(self, lever: str | Recompute, size: int) -> Change:
+        if isinstance(lever, Recompute):
+            return recompute(self._model, lever.bytes_to_save, batch_size=lever.batch_size)
+        if lever == _PRECISION:
+            return reduce_precision(self._model)
+        self._pieces = make_pieces(self._model, size, self._batchnorm)
+        # Once much is taken, malloc gives back what lies free between micro-batches: a heap in
+        # which freed and living tensors lie mixed may grow by a tenth.
+        self._pieces.after_each = lambda: self._gauge.trim_above(self._most_bytes)
+        return install(self._model, self._pieces, self._batchnorm)
+
+
+def _in_order(levers: Levers) -> list[str | Recompute]:
+    """The levers in the order in which they are installed."""
+    wanted: list[str | Recompute] = [_PRECISION] if levers.lowers_precision else []
+    if levers.recompute is not None:
+        wanted.append(levers.recompute)
+    if levers.micro_batch_size is not None:
+        wanted.append(_MICRO_BATCHES)
+    return wanted
