@@ -100,7 +100,7 @@ def fit_small(remedy: str, *, hoards: bool) -> dict[str, Any]:
     """Trains a small model, with the remedy at the end of each epoch."""
     rounds = Rounds()
     if remedy == "growth":
-        memfit.configure(growth=True)
+        memfit.configure(on_demand=True)
     x = np.random.default_rng(0).random((6400, 64), dtype="float32")
     layers = keras.layers
     model = keras.Sequential([layers.Dense(256, activation="relu"), layers.Dense(100)])

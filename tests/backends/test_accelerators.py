@@ -38,7 +38,7 @@ from memfit.backends import chosen_backend_name, load
 
 assert "keras" not in sys.modules
 name = chosen_backend_name()
-change = configure(growth=True)
+change = configure(on_demand=True)
 framework = sys.modules.get(name)
 assert str(change).endswith("can use here: nothing is configured"), change
 adapter = load("observe", name)
@@ -50,7 +50,7 @@ change.undo()
 
 framework = importlib.import_module("jax.numpy" if name == "jax" else name)
 framework.ones((1,))
-late = str(configure(growth=True))
+late = str(configure(on_demand=True))
 assert ("with one this line would come too late" in late) == (name != "torch"), late
 print("good")
 """
@@ -175,22 +175,22 @@ def fake(monkeypatch, tmp_path):
 PREALLOCATE, FRACTION = "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"
 SEGMENTS = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 SET = [
-    ("tensorflow", {"growth": True}, {"growth of GPU:0": True}),
-    ("tensorflow", {"growth": False}, {"growth of GPU:0": False}),
+    ("tensorflow", {"on_demand": True}, {"growth of GPU:0": True}),
+    ("tensorflow", {"on_demand": False}, {"growth of GPU:0": False}),
     ("tensorflow", {"preallocate": False}, {"growth of GPU:0": True}),
     ("tensorflow", {"limit": "6GiB"}, {"limit of GPU:0": 6 * 1024}),
     ("tensorflow", {"preallocate": 0.5}, {"limit of GPU:0": 20 * GB // 2**20}),
-    ("jax", {"growth": True}, {PREALLOCATE: "false"}),
-    ("jax", {"growth": False}, {PREALLOCATE: "true"}),
+    ("jax", {"on_demand": True}, {PREALLOCATE: "false"}),
+    ("jax", {"on_demand": False}, {PREALLOCATE: "true"}),
     ("jax", {"preallocate": False}, {PREALLOCATE: "false"}),
     ("jax", {"limit": "6GB"}, {FRACTION: "0.1500"}),
-    ("jax", {"limit": "6GB", "growth": True}, {PREALLOCATE: "false", FRACTION: "0.1500"}),
+    ("jax", {"limit": "6GB", "on_demand": True}, {PREALLOCATE: "false", FRACTION: "0.1500"}),
     ("jax", {"preallocate": 0.5}, {PREALLOCATE: "true", FRACTION: "0.5000"}),
-    ("torch", {"growth": True}, SEGMENTS),
-    ("torch", {"growth": False}, {}),
+    ("torch", {"on_demand": True}, SEGMENTS),
+    ("torch", {"on_demand": False}, {}),
     ("torch", {"preallocate": False}, SEGMENTS),
     ("torch", {"limit": "6GB"}, {"fraction of GPU:0": 0.15}),
-    ("torch", {"limit": "6GB", "growth": True}, {**SEGMENTS, "fraction of GPU:0": 0.15}),
+    ("torch", {"limit": "6GB", "on_demand": True}, {**SEGMENTS, "fraction of GPU:0": 0.15}),
     ("torch", {"preallocate": 0.5}, {"fraction of GPU:0": 0.5}),
 ]
 
@@ -210,7 +210,7 @@ def test_what_is_asked_reaches_the_framework(fake, name, asked, expected):
 def test_before_first_use_growth_is_undone(fake, name):
     framework = fake(name)
 
-    configure(growth=True).undo()
+    configure(on_demand=True).undo()
 
     assert framework.read() == {}
 
@@ -221,7 +221,7 @@ def test_after_first_use_growth_is_refused_with_what_to_do(fake, name):
     framework.start()
 
     with pytest.raises(UsageError) as caught:
-        configure(growth=True)
+        configure(on_demand=True)
 
     message = str(caught.value)
     assert re.search(r"too late: \w+ has started its devices \(GPU:0\) in this process", message)
@@ -234,7 +234,7 @@ def test_after_first_use_the_first_line_that_called_the_framework_is_named(fake,
     framework = fake("jax")
     framework.start()
     script = framework.folder / "train.py"
-    script.write_text("import jax\ndevices = jax.local_devices()\nconfigure(growth=True)\n")
+    script.write_text("import jax\ndevices = jax.local_devices()\nconfigure(on_demand=True)\n")
     monkeypatch.chdir(framework.folder)
 
     with pytest.raises(UsageError, match=re.escape("train.py:2: devices = jax.local_devices()")):
@@ -244,7 +244,7 @@ def test_after_first_use_the_first_line_that_called_the_framework_is_named(fake,
 @pytest.mark.parametrize("name", FAKES)
 def test_after_first_use_an_undo_says_that_it_cannot(fake, name):
     framework = fake(name)
-    change = configure(growth=True)
+    change = configure(on_demand=True)
     framework.start()
 
     with pytest.raises(UsageError, match=r"cannot be undone: .*Restart the process"):
@@ -278,10 +278,10 @@ def test_tensorflow_refuses_a_limit_with_growth(fake):
     framework = fake("tensorflow")
 
     with pytest.raises(UsageError, match="cannot limit a device and take its memory on demand"):
-        configure(growth=True, limit="6GB")
+        configure(on_demand=True, limit="6GB")
     configure(limit="6GB")
     with pytest.raises(UsageError, match="A limit is already set"):
-        configure(growth=True)
+        configure(on_demand=True)
 
     assert framework.read() == {"limit of GPU:0": 6 * GB // 2**20}
 
@@ -348,7 +348,7 @@ def test_jax_that_is_told_to_use_the_cpu_has_no_accelerator(fake, monkeypatch, v
     fake("jax")
     monkeypatch.setenv(variable, value)
 
-    assert "no accelerator" in str(configure(growth=True))
+    assert "no accelerator" in str(configure(on_demand=True))
 
 
 def test_torch_keeps_what_a_user_set_for_its_allocator(fake, monkeypatch):
@@ -356,7 +356,7 @@ def test_torch_keeps_what_a_user_set_for_its_allocator(fake, monkeypatch):
     before = {"PYTORCH_ALLOC_CONF": "max_split_size_mb:128,expandable_segments:False"}
     monkeypatch.setenv(*next(iter(before.items())))
 
-    change = configure(growth=True)
+    change = configure(on_demand=True)
 
     after = "max_split_size_mb:128,expandable_segments:True"
     assert framework.read() == {"PYTORCH_ALLOC_CONF": after}
@@ -378,7 +378,7 @@ def test_torch_takes_a_limit_at_any_time_and_gives_it_back(fake):
 def test_torch_has_its_variable_before_a_limit_starts_cuda(fake):
     framework = fake("torch")
 
-    configure(growth=True, limit="6GB")
+    configure(on_demand=True, limit="6GB")
 
     assert framework.read_at_start == SEGMENTS
 
@@ -398,7 +398,7 @@ def test_torch_knows_its_sizes_without_the_driver(fake):
 def test_growth_is_set_beside_a_limit_that_limits_nothing(fake):
     framework = fake("jax")
 
-    change = configure(growth=True, limit="60GB")
+    change = configure(on_demand=True, limit="60GB")
 
     assert str(change).endswith(
         "; 60.0 GB is more than a device has (40.0 GB), so nothing is limited"
@@ -416,7 +416,7 @@ def test_keras_or_its_settings_choose_the_backend(monkeypatch, tmp_path):
     assert chosen_backend_name() == "jax"
     monkeypatch.setenv("KERAS_BACKEND", "openvino")
     with pytest.raises(UsageError, match="Received: Keras with the backend 'openvino'"):
-        configure(growth=True)
+        configure(on_demand=True)
     keras = SimpleNamespace(config=SimpleNamespace(backend=lambda: "torch"))
     monkeypatch.setitem(sys.modules, "keras", keras)
     assert chosen_backend_name() == "torch"

@@ -5,7 +5,7 @@ import numpy as np
 
 import memfit
 
-print(memfit.configure(growth=True))
+print(memfit.configure(on_demand=True))
 keras.utils.set_random_seed(0)
 x = np.random.rand(10_000, 100).astype("float32")
 y = np.random.randint(0, 10, 10_000)

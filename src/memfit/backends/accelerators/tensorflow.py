@@ -33,7 +33,7 @@ def apply(settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
     if settings.on_demand:
         raise UsageError(
             "TensorFlow cannot limit a device and take its memory on demand at once. "
-            'Received: a limit and growth. Write one of growth=True and limit="6GB".'
+            'Received: a limit and on_demand. Write one of on_demand=True and limit="6GB".'
         )
     limit_bytes = settings.limit_bytes
     if limit_bytes is None:

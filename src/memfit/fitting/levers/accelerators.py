@@ -15,7 +15,7 @@ from memfit.user_code.statements import find_first_call
 
 def configure(
     *,
-    growth: bool | None = None,
+    on_demand: bool | None = None,
     limit: str | None = None,
     preallocate: float | bool | None = None,
 ) -> Change:
@@ -26,10 +26,10 @@ def configure(
     line on stderr says so. Written against the documented functions; not yet run on hardware.
 
     Args:
-        growth: Whether memory is taken as it is needed, or all at the start.
+        on_demand: Whether memory is allocated as it is needed, or all at the start.
         limit: The most to take of each device, such as `"6GB"`.
         preallocate: The part of each device to take at the start, such as `0.75`, and no more
-            than that; `False` means the same as `growth=True`.
+            than that; `False` means the same as `on_demand=True`.
 
     Returns:
         What was set. Its `undo()` works before the first use of a device.
@@ -43,10 +43,10 @@ def configure(
     ```python
     import memfit
 
-    memfit.configure(growth=True)
+    memfit.configure(on_demand=True)
     ```
     """
-    settings = read_settings(growth=growth, limit=limit, preallocate=preallocate)
+    settings = read_settings(on_demand=on_demand, limit=limit, preallocate=preallocate)
     name = chosen_backend_name()
     devices = load("accelerators", name)
     found = devices.find()
@@ -58,7 +58,7 @@ def configure(
     return _apply(devices, settings)
 
 
-def read_settings(*, growth: object, limit: object, preallocate: object) -> AcceleratorSettings:
+def read_settings(*, on_demand: object, limit: object, preallocate: object) -> AcceleratorSettings:
     """Returns what a user asks for, checked.
 
     Raises:
@@ -66,30 +66,30 @@ def read_settings(*, growth: object, limit: object, preallocate: object) -> Acce
         InvalidSizeError: If `limit` cannot be read.
 
     Example:
-    >>> read_settings(growth=None, limit="6GB", preallocate=None).limit_bytes
+    >>> read_settings(on_demand=None, limit="6GB", preallocate=None).limit_bytes
     6000000000
     """
-    if growth is None and limit is None and preallocate is None:
+    if on_demand is None and limit is None and preallocate is None:
         raise UsageError(
             "Nothing to configure. Received no argument. "
-            'Write growth=True, limit="6GB" or preallocate=0.75.'
+            'Write on_demand=True, limit="6GB" or preallocate=0.75.'
         )
-    if not isinstance(growth, bool | None):
-        raise UsageError(f"growth must be True or False. Received: growth={growth!r}.")
+    if not isinstance(on_demand, bool | None):
+        raise UsageError(f"on_demand must be True or False. Received: on_demand={on_demand!r}.")
     limit_bytes = None if limit is None else check_size_text("limit", limit)
     fraction = _read_fraction(preallocate)
-    on_demand = None if preallocate is None else fraction is None
-    if growth is not None and on_demand not in (None, growth):
+    implied = None if preallocate is None else fraction is None
+    if on_demand is not None and implied not in (None, on_demand):
         raise UsageError(
-            "growth and preallocate contradict each other. "
-            f"Received: growth={growth!r}, preallocate={preallocate!r}. Write one of them."
+            "on_demand and preallocate contradict each other. "
+            f"Received: on_demand={on_demand!r}, preallocate={preallocate!r}. Write one of them."
         )
     if limit is not None and fraction is not None:
         raise UsageError(
             "limit and preallocate both say how much to take. "
             f"Received: limit={limit!r}, preallocate={preallocate!r}. Write one of them."
         )
-    return AcceleratorSettings(growth if on_demand is None else on_demand, limit_bytes, fraction)
+    return AcceleratorSettings(on_demand if implied is None else implied, limit_bytes, fraction)
 
 
 def _read_fraction(preallocate: object) -> float | None:

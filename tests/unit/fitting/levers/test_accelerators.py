@@ -6,23 +6,26 @@ from memfit.backends.accelerators import AcceleratorSettings
 from memfit.errors import InvalidSizeError, UsageError
 from memfit.fitting.levers.accelerators import configure, read_settings
 
-NOTHING = {"growth": None, "limit": None, "preallocate": None}
+NOTHING = {"on_demand": None, "limit": None, "preallocate": None}
 
 
 @pytest.mark.parametrize(
     ("asked", "settings"),
     [
-        ({"growth": True}, AcceleratorSettings(on_demand=True)),
-        ({"growth": False}, AcceleratorSettings(on_demand=False)),
+        ({"on_demand": True}, AcceleratorSettings(on_demand=True)),
+        ({"on_demand": False}, AcceleratorSettings(on_demand=False)),
         ({"limit": "6GB"}, AcceleratorSettings(limit_bytes=6 * 10**9)),
         (
-            {"limit": "6GB", "growth": True},
+            {"limit": "6GB", "on_demand": True},
             AcceleratorSettings(on_demand=True, limit_bytes=6 * 10**9),
         ),
         ({"preallocate": 0.75}, AcceleratorSettings(on_demand=False, fraction=0.75)),
-        ({"preallocate": 1, "growth": False}, AcceleratorSettings(on_demand=False, fraction=1.0)),
+        (
+            {"preallocate": 1, "on_demand": False},
+            AcceleratorSettings(on_demand=False, fraction=1.0),
+        ),
         ({"preallocate": False}, AcceleratorSettings(on_demand=True)),
-        ({"preallocate": False, "growth": True}, AcceleratorSettings(on_demand=True)),
+        ({"preallocate": False, "on_demand": True}, AcceleratorSettings(on_demand=True)),
     ],
 )
 def test_what_is_asked_becomes_settings(asked, settings):
@@ -33,8 +36,8 @@ def test_what_is_asked_becomes_settings(asked, settings):
     ("asked", "words"),
     [
         ({}, "Received no argument"),
-        ({"growth": "yes"}, "growth must be True or False. Received: growth='yes'"),
-        ({"growth": 1}, "growth must be True or False. Received: growth=1"),
+        ({"on_demand": "yes"}, "on_demand must be True or False. Received: on_demand='yes'"),
+        ({"on_demand": 1}, "on_demand must be True or False. Received: on_demand=1"),
         ({"limit": 0}, "`limit` must be text.*Received: limit=0"),
         ({"limit": -6e9}, "`limit` must be text.*Received: limit=-6000000000.0"),
         ({"preallocate": True}, "preallocate must be a part.*Received: preallocate=True"),
@@ -42,8 +45,8 @@ def test_what_is_asked_becomes_settings(asked, settings):
         ({"preallocate": 1.5}, "above 0 and up to 1"),
         ({"preallocate": float("nan")}, "above 0 and up to 1"),
         ({"preallocate": "75%"}, "Received: preallocate='75%'"),
-        ({"growth": True, "preallocate": 0.5}, "growth and preallocate contradict"),
-        ({"growth": False, "preallocate": False}, "growth and preallocate contradict"),
+        ({"on_demand": True, "preallocate": 0.5}, "on_demand and preallocate contradict"),
+        ({"on_demand": False, "preallocate": False}, "on_demand and preallocate contradict"),
         ({"limit": "6GB", "preallocate": 0.5}, "limit and preallocate both say how much"),
     ],
 )
