@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from memfit.backends import load, loaded_backend_names
+from memfit.backends.observe import SCALAR_BYTES, TENSOR_CLASSES
 from memfit.failsafe import harmless
 from memfit.heap.describe import describe
 from memfit.heap.tracked import count_types, pick
@@ -20,9 +21,6 @@ from memfit.user_code.frames import find_running, is_user_file, tell_place
 _FRAMES = 24
 _MOST_LINES = 5
 _LEAST_BYTES = 50_000
-# What TensorFlow keeps of each number that it has not met before.
-_SCALAR_BYTES = 700
-_TENSORS = frozenset({"EagerTensor", "ArrayImpl", "Tensor"})
 
 Line = tuple[str, int]
 
@@ -78,7 +76,7 @@ class Window:
             for stop in self._stops:
                 stop()
         scalars = {
-            line: (_SCALAR_BYTES * len(values), len(values))
+            line: (SCALAR_BYTES * len(values), len(values))
             for line, values in self._scalars.items()
         }
         window_s = now - (self._first_s or self._begun_s)
@@ -118,7 +116,7 @@ def _python_lines() -> dict[Line, tuple[int, int]]:
 def _tensor_lines() -> dict[Line, tuple[int, int]]:
     """Tensors that were made in the window and are alive, by the line that made them."""
     lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for tensor in pick({kind for kind in count_types() if kind.__name__ in _TENSORS}):
+    for tensor in pick({kind for kind in count_types() if kind.__name__ in TENSOR_CLASSES}):
         trace = tracemalloc.get_object_traceback(tensor)
         line = _user_line(trace) if trace is not None else None
         known = describe(tensor) if line is not None else None

@@ -9,7 +9,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-FRAMEWORKS = ("keras", "tensorflow", "jax", "torch")
+from memfit.backends import BACKEND_NAMES
+
+FRAMEWORKS = ("keras", *BACKEND_NAMES)
 WATCHED = (*FRAMEWORKS, "matplotlib.figure")
 
 

@@ -1,11 +1,11 @@
 """The one recorder of this process under `memfit run`, begun when it is first needed."""
 
 import os
-import sys
 import threading
 
 from memfit.agent.observations import Observed
 from memfit.agent.recorder import Counters, Recorder
+from memfit.backends import load, loaded_backend_names
 from memfit.budget import Budget
 from memfit.failsafe import harmless
 from memfit.record.handover import Handover
@@ -65,15 +65,15 @@ def count_update() -> None:
 
 def is_between_steps() -> bool:
     """Whether this is the script's own thread, and no function is being traced in it."""
-    tf = sys.modules.get("tensorflow")
-    is_main = threading.current_thread() is threading.main_thread()
-    return is_main and (tf is None or bool(tf.executing_eagerly()))
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    return not any(load("observe", name).is_tracing() for name in loaded_backend_names())
 
 
 _begin = harmless(get_recorder)
 
 
-class Observer:
+class FrameworkEvents:
     """Takes what the frameworks tell: steps go to the counters, the rest is kept by line."""
 
     stepped = staticmethod(count_call)
@@ -82,7 +82,7 @@ class Observer:
     loaded = staticmethod(observed.loaded)
 
 
-observer = Observer()
+observer = FrameworkEvents()
 
 
 def _forget() -> None:

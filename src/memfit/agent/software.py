@@ -4,10 +4,11 @@ import sys
 import time
 
 from memfit.backends import BACKEND_NAMES, active_backend_name
+from memfit.backends.observe import PACKAGES
 from memfit.measure.malloc import malloc_name
 from memfit.record.samples import Software
 
-_PACKAGES = ("keras", *BACKEND_NAMES, "jaxlib", "numpy")
+_PACKAGES = ("keras", *dict.fromkeys((*BACKEND_NAMES, *PACKAGES)), "numpy")
 
 
 def read_software() -> Software:

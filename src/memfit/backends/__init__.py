@@ -10,11 +10,9 @@ loaded, the active backend is the one that Keras will choose.
 """
 
 import importlib
-import json
 import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -95,6 +93,9 @@ def chosen_backend_name() -> str:
     name = _ask_keras(sys.modules)
     if name is not None:
         return name
+    import json
+    from pathlib import Path
+
     home = os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()
     try:
         written = json.loads(Path(home, "keras.json").read_text(encoding="utf-8"))

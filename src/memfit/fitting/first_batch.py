@@ -5,6 +5,14 @@ from types import GeneratorType
 from typing import Any
 
 from memfit.arguments import check_whole_number
+from memfit.backends.user_datasets import (
+    collate_first,
+    collates_rows,
+    element_spec,
+    find_batch_size,
+    is_tf_dataset,
+    numpy_dtype,
+)
 from memfit.errors import UsageError
 
 Batch = tuple[Any, Any, Any]
@@ -38,11 +46,10 @@ def find_first_batch(
     if _is_array_like(x):
         arguments = {"batch_size": batch_size, **arguments}
         batch = _cut_arrays(arguments)
-    elif hasattr(x, "element_spec"):
+    elif is_tf_dataset(x):
         batch = _make_from_specs(x)
-    elif hasattr(x, "collate_fn") and hasattr(x, "dataset"):
-        chosen = [x.dataset[i] for i in range(min(x.batch_size or 1, len(x.dataset)))]
-        batch = _unpack(x.collate_fn(chosen))
+    elif collates_rows(x):
+        batch = _unpack(collate_first(x))
     elif hasattr(x, "__getitem__") and hasattr(x, "__len__"):
         batch = _unpack(x[0])
     else:
@@ -105,7 +112,7 @@ def _make_from_specs(dataset: Any) -> Batch:
     import keras
     import numpy as np
 
-    batch_size = _find_batch_size(dataset)
+    batch_size = find_batch_size(dataset)
 
     def make(spec: Any) -> Any:
         shape = list(spec.shape)
@@ -114,19 +121,9 @@ def _make_from_specs(dataset: Any) -> Batch:
                 f"Cannot tell what a batch of this dataset needs. Received: {spec}. "
                 "Batch it with .batch(size) to shapes that are known, or give arrays."
             )
-        return np.zeros([batch_size or shape[0], *shape[1:]], spec.dtype.as_numpy_dtype)
+        return np.zeros([batch_size or shape[0], *shape[1:]], numpy_dtype(spec))
 
-    return _unpack(keras.tree.map_structure(make, dataset.element_spec))
-
-
-def _find_batch_size(dataset: Any) -> int | None:
-    """The batch size that a stage of the pipeline was made with."""
-    while dataset is not None:
-        size = getattr(dataset, "_batch_size", None)
-        if size is not None:
-            return int(size)
-        dataset = getattr(dataset, "_input_dataset", None)
-    return None
+    return _unpack(keras.tree.map_structure(make, element_spec(dataset)))
 
 
 def _continue(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

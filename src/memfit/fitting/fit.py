@@ -20,7 +20,8 @@ from memfit.fitting.levers.micro_batches import check_unguarded, has_fixed_batch
 from memfit.fitting.request import Request
 from memfit.fitting.saved_state import Snapshot
 from memfit.fitting.throttle import add_pace, count_queued
-from memfit.fitting.trial_steps import Prober, release
+from memfit.fitting.trial_steps import Prober
+from memfit.heap.release import release
 from memfit.keras_private.trainer import build_with, is_built, looking_once
 from memfit.messages import say
 from memfit.units import format_size

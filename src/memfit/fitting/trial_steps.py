@@ -1,6 +1,5 @@
 """Runs trial steps and measures their memory; the model is afterwards as before."""
 
-import gc
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,8 +11,8 @@ from memfit.fitting.gauges import Gauge
 from memfit.fitting.graph.layer_cost import LayerWork, estimate_work
 from memfit.fitting.saved_state import Snapshot
 from memfit.fitting.throttle import make_pace
+from memfit.heap.release import release
 from memfit.keras_private.graph import inner_graph, ordered_nodes
-from memfit.measure.malloc import trim
 
 # What a core does at least. A batch of another size has TensorFlow trace the step again, which
 # takes memory for good, so the first trial should be a whole batch if that is not long.
@@ -122,9 +121,3 @@ def _count_work(model: Any) -> LayerWork | None:
         return None
     works = [estimate_work(node, _MANY) for node in ordered_nodes(graph)]
     return LayerWork(sum(one.kept_bytes for one in works), sum(one.operations for one in works))
-
-
-def release() -> None:
-    """Gives back what nothing holds any more."""
-    gc.collect()
-    trim()

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from types import FunctionType, GeneratorType
 from typing import Any
 
-from memfit.heap.describe import describe, package_of
+from memfit.backends.observe import PACKAGES, package_of
+from memfit.heap.describe import describe
 from memfit.heap.tracked import count_types, pick
 from memfit.user_code.frames import is_user_class, is_user_file
 
 _MOST_ROOTS = 2000
 # Each is described for its bytes; the newest are enough.
 _MOST_DESCRIBED = 5000
-_PACKAGES = ("tensorflow", "jax", "jaxlib", "torch", "keras", "matplotlib")
+_PACKAGES = (*PACKAGES, "keras", "matplotlib")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,16 @@ from types import TracebackType
 from typing import Any
 
 from memfit.backends import load
-from memfit.backends.observe import VIEW_FACTOR, LiveObject, kind_by_class
+from memfit.backends.observe import (
+    VIEW_FACTOR,
+    LiveObject,
+    backend_of,
+    kind_by_class,
+    package_of,
+)
 from memfit.heap.holders import attributes_of, read_locals
 from memfit.keras_private.layers import stored_value
 
-_BACKENDS = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
 _KINDS = {
     "History": "history",
     "Model": "model",
@@ -35,24 +40,17 @@ _MOST_INSIDE = 64
 _DEEPEST = 4
 
 
-def package_of(kind: type) -> str:
-    """Returns the package that a class comes from. Some classes say something else there."""
-    module = kind.__module__
-    return module.partition(".")[0] if isinstance(module, str) else ""
-
-
 def describe(value: object) -> LiveObject | None:
     """Returns what `value` is; `None` for things too small or unknown to matter."""
     kind = type(value)
     package = package_of(kind)
-    if package == "memfit":  # our wrapper around a jitted function
-        package = "jax"
     if package == "numpy":
         return _describe_array(value)
     if package == "pandas":
         return _describe_frame(value)
-    if package in _BACKENDS and _BACKENDS[package] in sys.modules:
-        return _ask_backend(_BACKENDS[package], value)
+    backend = backend_of(kind)
+    if backend is not None:
+        return _ask_backend(backend, value)
     if package == "keras" and any(base.__name__ == "Variable" for base in kind.__mro__):
         return describe(stored_value(attributes_of(value)))
     if issubclass(kind, bytes | bytearray | str):
@@ -69,17 +67,18 @@ def is_keras_state(kind: type) -> bool:
 
 def graph_length(value: Any) -> int:
     """Returns how many steps of computation a tensor keeps the record of."""
-    return load("observe", "torch").graph_length(value) if _is_torch(value) else 0
+    name = backend_of(type(value))
+    return load("observe", name).graph_length(value) if name is not None else 0
 
 
 def graph_size_bytes(values: Sequence[Any]) -> int:
     """Returns the bytes that the records of tensors keep, together, apart from parameters."""
-    of_torch = [value for value in values if _is_torch(value)]
-    return load("observe", "torch").graph_size_bytes(of_torch) if of_torch else 0
-
-
-def _is_torch(value: Any) -> bool:
-    return "torch" in sys.modules and package_of(type(value)) == "torch"
+    by_backend: dict[str, list[Any]] = {}
+    for value in values:
+        name = backend_of(type(value))
+        if name is not None:
+            by_backend.setdefault(name, []).append(value)
+    return sum(load("observe", name).graph_size_bytes(some) for name, some in by_backend.items())
 
 
 def things_in(value: Any) -> Iterator[LiveObject]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from memfit.backends import load, loaded_backend_names
+from memfit.backends import active_backend_name, load, loaded_backend_names
 from memfit.backends.observe.wrapping import tell_after
 from memfit.heap.holders import attributes_of, find_held
+from memfit.heap.release import release
 from memfit.keras_private.state import read_settings, settings_kept
 from memfit.keras_private.trainer import trainer_class
-from memfit.measure.malloc import trim
 
 _MOST_S = 0.5
 
@@ -96,8 +96,7 @@ class Session:
             if not built.alive:
                 _pending.remove(built)
                 _release(built.registered)
-        gc.collect()
-        trim()
+        release()
 
 
 _lock = threading.Lock()
@@ -131,9 +130,9 @@ def _clear_keras(settings: dict[str, Any]) -> None:
     Keras's own `clear_session` resets the dtype policy and the seed without a word.
     """
     keras: Any = sys.modules["keras"]
+    backend = active_backend_name()
     with settings_kept(settings):
-        # On torch it would load the compiler, which takes seconds, to clear it.
-        if keras.backend.backend() != "torch" or "torch._dynamo" in sys.modules:
+        if backend is None or load("observe", backend).is_compiler_loaded():
             keras.utils.clear_session(free_memory=False)
 
 

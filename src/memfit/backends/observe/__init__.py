@@ -4,12 +4,19 @@ Inside a training this topic never imports its framework: it is used only once t
 done so, and nothing it does may initialise a device that the script has not initialised.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
 
+# The packages whose objects each framework's module describes.
+PACKAGES = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
+# Classes of tensors that hold values, in any framework.
+TENSOR_CLASSES = frozenset({"EagerTensor", "ArrayImpl", "Tensor"})
+# What TensorFlow keeps for good of each Python number that `watch_scalars` reports.
+SCALAR_BYTES = 700
 # A part of an array that keeps this many times its own size alive is called a view.
 VIEW_FACTOR = 4
 
@@ -154,6 +161,12 @@ class Observe(Protocol):
     def watch(self, observer: Observer) -> None:
         """Tells `observer` from now on. Called once, after the framework was loaded."""
 
+    def is_tracing(self) -> bool:
+        """Returns whether a function is being traced in this thread."""
+
+    def is_compiler_loaded(self) -> bool:
+        """Returns whether Keras can clear its session without loading a compiler first."""
+
     def count(self) -> Counted:
         """Returns what the framework keeps in its own registries."""
 
@@ -174,6 +187,20 @@ class Observe(Protocol):
 
     def read_stages(self) -> list[DataStage]:
         """Returns the stages of running data pipelines that keep elements."""
+
+
+def backend_of(kind: type) -> str | None:
+    """Returns the framework that objects of `kind` belong to; `None` if it is not loaded."""
+    package = package_of(kind)
+    # memfit's wrapper around a function that JAX compiled is an object of JAX.
+    name = "jax" if package == "memfit" else PACKAGES.get(package)
+    return name if name in sys.modules else None
+
+
+def package_of(kind: type) -> str:
+    """Returns the package that a class comes from; empty where a class names no module."""
+    module = kind.__module__
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def kind_by_class(kinds: Mapping[str, str], value: object) -> str | None:

@@ -100,6 +100,16 @@ def watch(observer: Observer) -> None:
     jax.monitoring.register_event_duration_secs_listener(on_event)
 
 
+def is_tracing() -> bool:
+    """Returns `False`: a trace by JAX is not told from a step."""
+    return False
+
+
+def is_compiler_loaded() -> bool:
+    """Returns `True`: Keras loads nothing to clear its session."""
+    return True
+
+
 def count() -> Counted:
     """Counts the arrays that are alive, by whomever they are held."""
     jax = sys.modules.get("jax")

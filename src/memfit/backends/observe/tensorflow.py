@@ -121,6 +121,16 @@ def _watch_seeded(tf: Any, observer: Observer) -> None:
     module.get_seed = get_and_tell
 
 
+def is_tracing() -> bool:
+    """Returns whether a `tf.function` is being traced in this thread."""
+    return not sys.modules["tensorflow"].executing_eagerly()
+
+
+def is_compiler_loaded() -> bool:
+    """Returns `True`: Keras loads nothing to clear its session."""
+    return True
+
+
 def count() -> Counted:
     """Counts what TensorFlow keeps for itself: nothing in the script names these."""
     ops = sys.modules.get("tensorflow.python.framework.ops")

@@ -137,6 +137,16 @@ def watch(observer: Observer) -> None:
     torch.compile = compile_and_tell
 
 
+def is_tracing() -> bool:
+    """Returns `False`: torch traces outside of the script's steps."""
+    return False
+
+
+def is_compiler_loaded() -> bool:
+    """Returns whether `torch.compile` is loaded; Keras loads it, for seconds, to clear it."""
+    return "torch._dynamo" in sys.modules
+
+
 def count() -> Counted:
     """Returns nothing: torch keeps no registries that grow."""
     return Counted()

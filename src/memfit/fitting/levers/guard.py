@@ -18,7 +18,7 @@ from memfit.fitting.levers.micro_batches import (
     check_unguarded,
     make_pieces,
 )
-from memfit.fitting.trial_steps import release
+from memfit.heap.release import release
 from memfit.messages import say
 
 _FUNCTIONS = ("train_function", "test_function")

@@ -5,7 +5,7 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.out_of_memory import is_out_of_memory
-from memfit.fitting.trial_steps import release
+from memfit.heap.release import release
 from memfit.keras_private.optimizer import remember_unbuilt
 from memfit.units import format_size
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from memfit.backends.user_datasets import is_torch_loader
 from memfit.errors import UsageError
 from memfit.streaming.data.source import Source
 from memfit.streaming.sources.collect import collect_batches, collect_rows, noting
@@ -145,7 +146,7 @@ def open_object(value: Any) -> Source:
     """
     if isinstance(value, Batched):
         return spool_once(collect_batches(value, value.name), name=value.name)
-    if any(one.__name__ == "DataLoader" for one in type(value).__mro__):
+    if is_torch_loader(value):
         raise UsageError(
             "Cannot stream the DataLoader row by row: it gives batches. Give its rows, "
             "memfit.stream(loader.dataset, ...), or its batches, "
