@@ -16,13 +16,12 @@ from memfit.failsafe import harmless
 from memfit.heap.describe import describe
 from memfit.heap.tracked import count_types, pick
 from memfit.record.evidence import Allocated
-from memfit.user_code.frames import find_running, is_user_file, tell_place
+from memfit.user_code.frames import Line, find_running_line, is_user_file
+from memfit.user_code.statements import place_at
 
 _FRAMES = 24
 _MOST_LINES = 5
 _LEAST_BYTES = 50_000
-
-Line = tuple[str, int]
 
 
 class Window:
@@ -41,7 +40,7 @@ class Window:
 
     @harmless
     def _note_scalar(self, value: float) -> None:
-        line = find_running(sys._getframe(1))
+        line = find_running_line(sys._getframe(1))
         if line is not None:
             self._scalars[line].add(value)
 
@@ -98,7 +97,7 @@ def _top(
     most = sorted(lines.items(), key=lambda item: -item[1][0])[:_MOST_LINES]
     for (file, line), (size, count) in most:
         if size >= least_bytes:
-            place = tell_place(file, line)
+            place = place_at(file, line)
             yield Allocated(now_t_s, round(window_s, 3), thing, size, count, *place)
 
 

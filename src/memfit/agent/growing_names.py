@@ -20,9 +20,9 @@ from memfit.heap.describe import (
 )
 from memfit.heap.holders import Held, Owner, cached_values, find_held
 from memfit.record.evidence import Holding
-from memfit.user_code.frames import (
+from memfit.user_code.frames import display_path
+from memfit.user_code.statements import (
     Statement,
-    as_typed,
     find_adding_statement,
     find_assignment,
     find_definition,
@@ -94,7 +94,7 @@ class Names:
             length=size_bytes,
             growth_bytes=0,
             item_kind="memmap",
-            file=as_typed(owner.file),
+            file=display_path(owner.file),
             line=statement.line if statement else None,
             statement=statement.text if statement else None,
         )
@@ -176,7 +176,7 @@ def _describe_growth(held: Held, seen: _Seen, now_t_s: float) -> Holding | None:
         growth_bytes=growth_bytes,
         item_kind=kind,
         example=example,
-        file=as_typed(owner.file),
+        file=display_path(owner.file),
         line=statement.line if statement else None,
         statement=statement.text if statement else None,
         is_state=owner.owner_class is not None and is_keras_state(owner.owner_class),

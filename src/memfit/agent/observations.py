@@ -15,15 +15,15 @@ from memfit.backends.observe import Compilation
 from memfit.failsafe import harmless
 from memfit.record.evidence import Called, Loaded, Made, Retraced
 from memfit.user_code.frames import (
-    as_typed,
-    find_call,
-    find_running,
+    Line,
+    display_path,
+    find_running_line,
     is_run_by,
     is_user_file,
-    tell_place,
     user_files,
 )
-from memfit.user_code.own_calls import is_own_doing
+from memfit.user_code.own_calls import is_own_call
+from memfit.user_code.statements import find_call, place_at
 
 # Things that are made once or twice are in good order.
 _LEAST_MORE = 3
@@ -34,8 +34,6 @@ _TOLD_AT_ONCE = frozenset({"tape", "loader", "process"})
 _LEAST_LOADED_BYTES = 16_000_000
 _MOST_SITES = 4096
 _TUNER = "keras_tuner"
-
-Line = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -87,7 +85,9 @@ class Observed:
             return
         is_own = compilation.file is not None and is_user_file(compilation.file)
         name = compilation.name if is_own or compilation.file is None else ""
-        defined_at = f"{as_typed(compilation.file or '')}:{compilation.line}" if is_own else None
+        defined_at = (
+            f"{display_path(compilation.file or '')}:{compilation.line}" if is_own else None
+        )
         one = self._compiled.setdefault(
             (compilation.compiler, name, line), _Compiled(compilation.compiler, name, defined_at)
         )
@@ -101,7 +101,7 @@ class Observed:
     def called(self, function: str, caller: FrameType) -> None:
         """Counts a call of `function` if `caller`, which makes it, is the user's own code."""
         file = caller.f_code.co_filename
-        if is_user_file(file) and not is_own_doing():
+        if is_user_file(file) and not is_own_call():
             self._called[(function, file, caller.f_lineno)] += 1
 
     @harmless
@@ -110,7 +110,7 @@ class Observed:
         line = _find_line()
         if line is not None and size_bytes >= _LEAST_LOADED_BYTES:
             self._loaded[(by, line)] = Loaded(
-                time.monotonic(), by, size_bytes, copied_bytes, *tell_place(*line)
+                time.monotonic(), by, size_bytes, copied_bytes, *place_at(*line)
             )
 
     def line_of(self, thing: object) -> Line | None:
@@ -126,13 +126,13 @@ class Observed:
             if made - before >= _LEAST_MORE or (site[0] in _TOLD_AT_ONCE and alive[site]):
                 by_tuner = site in self._by_tuner
                 counts = (before, made, alive[site])
-                yield Made(now_t_s, since_t_s, site[0], *counts, *tell_place(*site[1:]), by_tuner)
+                yield Made(now_t_s, since_t_s, site[0], *counts, *place_at(*site[1:]), by_tuner)
         for key, one in list(self._compiled.items()):
             since_t_s, before = self._first.setdefault(key, (now_t_s, one.traces))
             if one.traces - before >= _LEAST_TRACES:
                 yield _retraced(one, key[2], now_t_s, since_t_s, before)
         for (function, file, line), calls in list(self._called.items()):
-            yield Called(now_t_s, function, calls, *tell_place(file, line))
+            yield Called(now_t_s, function, calls, *place_at(file, line))
         if not gc_pause.is_enabled() or not gc.get_threshold()[0] or gc.get_freeze_count():
             yield from _switches(now_t_s)
         while self._loaded:
@@ -141,7 +141,7 @@ class Observed:
 
 def _find_line(*, makes: object | None = None) -> Line | None:
     """The user's line that runs now; `None` while memfit does something for itself."""
-    return None if is_own_doing() else find_running(sys._getframe(1), makes=makes)
+    return None if is_own_call() else find_running_line(sys._getframe(1), makes=makes)
 
 
 def _switches(now_t_s: float) -> Iterator[Called]:
@@ -150,13 +150,13 @@ def _switches(now_t_s: float) -> Iterator[Called]:
         for file in user_files():
             found = find_call(file, function)
             if found is not None:
-                yield Called(now_t_s, function, 1, as_typed(file), found.line, found.text)
+                yield Called(now_t_s, function, 1, display_path(file), found.line, found.text)
 
 
 def _retraced(
     one: _Compiled, line: Line, now_t_s: float, since_t_s: float, before: int
 ) -> Retraced:
-    place = tell_place(*line)
+    place = place_at(*line)
     return Retraced(
         t_s=now_t_s,
         since_t_s=since_t_s,

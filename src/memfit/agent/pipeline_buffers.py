@@ -9,7 +9,7 @@ from memfit.backends.observe import DataStage
 from memfit.failsafe import harmless
 from memfit.heap.describe import things_in
 from memfit.record.evidence import Buffer
-from memfit.user_code.frames import tell_place
+from memfit.user_code.statements import place_at
 
 _LEAST_BYTES = 16_000_000
 _enqueuers: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -58,7 +58,7 @@ def _read_queue(enqueuer: Any) -> DataStage | None:
 
 def _buffer(now_t_s: float, stage: DataStage, observed: Observed) -> Buffer:
     line = observed.line_of(stage.maker)
-    place = tell_place(*line) if line is not None else None
+    place = place_at(*line) if line is not None else None
     return Buffer(
         t_s=now_t_s,
         stage=stage.kind,

@@ -30,7 +30,8 @@ from memfit.record.handover import sample_every_s
 from memfit.record.jsonl import Writer
 from memfit.record.run_folder import create_file
 from memfit.record.samples import FORMAT, End, Header, Sample, StepProgress, Trouble
-from memfit.user_code.frames import find_running, is_importing, tell_place
+from memfit.user_code.frames import find_running_line, is_importing
+from memfit.user_code.statements import place_at
 
 _MOST_TROUBLES = 20
 # The script has come back to lines that it had left this often: it is in a loop.
@@ -293,11 +294,11 @@ def _read_devices() -> tuple[DeviceMemory, ...]:
 def _running_line() -> tuple[str | None, bool]:
     """The line of the user's code that the main thread is in, and whether it is an import."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    line, is_waiting = find_running(frame), is_importing(frame)
+    line, is_waiting = find_running_line(frame), is_importing(frame)
     del frame  # what it holds would live as long as this
     if line is None:
         return None, is_waiting
-    place = tell_place(*line)
+    place = place_at(*line)
     return f"{place.file}:{place.line}", is_waiting
 
 

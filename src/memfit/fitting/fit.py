@@ -26,7 +26,7 @@ from memfit.keras_private.trainer import build_with, is_built, looking_once
 from memfit.messages import say
 from memfit.units import format_size
 from memfit.user_code.frames import is_user_file
-from memfit.user_code.own_calls import own_doing
+from memfit.user_code.own_calls import own_call
 
 _KERAS_BATCH_SIZE = 32  # what Keras takes if nobody says
 _TRAINED, _VALIDATION = ("x", "y", "sample_weight"), "validation_data"
@@ -140,7 +140,7 @@ def fit_unchanged(
         _is_fitting.reset(token)
 
 
-@own_doing()
+@own_call()
 def _prepare(
     original: Callable[..., Any],
     model: Any,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memfit.record.evidence import Hinted
-from memfit.user_code.frames import as_typed
+from memfit.user_code.frames import display_path
 
 _LARGEST_BYTES = 1_000_000
 _MOST_FILES = 50
@@ -79,12 +79,12 @@ def _sources(command: Sequence[str]) -> Iterator[Source]:
     text = _read(script.path) if script is not None else None
     if script is None or text is None:
         return
-    yield Source(as_typed(str(script.path)), text)
+    yield Source(display_path(str(script.path)), text)
     imported = dict.fromkeys(path for path in _find_imported(script, text) if path != script.path)
     for path in list(imported)[: _MOST_FILES - 1]:
         inner = _read(path)
         if inner is not None:
-            yield Source(as_typed(str(path)), inner)
+            yield Source(display_path(str(path)), inner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,22 @@
-"""What memfit does for itself in the script's own thread, which nobody is to be blamed for."""
+"""Calls that memfit makes itself in the script's thread, which no line of the script causes."""
 
 import contextlib
 import contextvars
 from collections.abc import Iterator
 
-_is_own_doing = contextvars.ContextVar("memfit_is_own_doing", default=False)
+_is_own_call = contextvars.ContextVar("memfit_is_own_call", default=False)
 
 
 @contextlib.contextmanager
-def own_doing() -> Iterator[None]:
-    """Marks that what runs inside, such as trials for a budget, is memfit's doing."""
-    token = _is_own_doing.set(True)
+def own_call() -> Iterator[None]:
+    """Marks that memfit runs what is inside, such as trial steps for a budget."""
+    token = _is_own_call.set(True)
     try:
         yield
     finally:
-        _is_own_doing.reset(token)
+        _is_own_call.reset(token)
 
 
-def is_own_doing() -> bool:
-    """Whether what runs now is memfit's doing, though the script waits for it at some line."""
-    return _is_own_doing.get()
+def is_own_call() -> bool:
+    """Whether memfit runs this itself, although the script waits for it at some line."""
+    return _is_own_call.get()

@@ -7,7 +7,7 @@ import sys
 from memfit.agent.observations import Observed
 from memfit.backends.observe import Compilation
 from memfit.record.evidence import Called, Loaded, Made, Retraced
-from memfit.user_code.own_calls import own_doing
+from memfit.user_code.own_calls import own_call
 
 
 class Thing:
@@ -131,7 +131,7 @@ def test_calls_count_where_the_users_own_code_makes_them():
 
 def test_what_memfit_does_for_itself_is_not_laid_to_the_line_that_waits_for_it():
     observed = Observed()
-    with own_doing():
+    with own_call():
         for _ in range(2):
             traced(observed, [str(number) for number in range(8)])
             for number in range(8):

@@ -9,7 +9,7 @@ from memfit.errors import UsageError
 from memfit.fitting.levers.change import Change
 from memfit.measure.nvidia import open_nvidia
 from memfit.messages import say
-from memfit.user_code.frames import as_typed, find_caller
+from memfit.user_code.frames import display_path, find_caller
 from memfit.user_code.statements import find_first_call
 
 
@@ -116,7 +116,7 @@ def _too_late(name: str, devices: Accelerators, found: tuple[str, ...]) -> Usage
     first = find_first_call(find_caller(sys._getframe()), {"keras", name})
     where = (
         f" The first line above it that calls Keras or {devices.TITLE} is "
-        f"{as_typed(first.file)}:{first.line}: {first.text}."
+        f"{display_path(first.file)}:{first.line}: {first.text}."
         if first
         else ""
     )
