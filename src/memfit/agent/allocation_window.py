@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from memfit.backends import load, loaded_backend_names
 from memfit.backends.observe import SCALAR_BYTES, TENSOR_CLASSES
 from memfit.failsafe import harmless
+from memfit.heap.census import count_types, pick_objects
 from memfit.heap.describe import describe
-from memfit.heap.tracked import count_types, pick
 from memfit.record.evidence import Allocated
 from memfit.user_code.frames import Line, find_running_line, is_user_file
 from memfit.user_code.statements import place_at
@@ -115,7 +115,7 @@ def _python_lines() -> dict[Line, tuple[int, int]]:
 def _tensor_lines() -> dict[Line, tuple[int, int]]:
     """Tensors that were made in the window and are alive, by the line that made them."""
     lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for tensor in pick({kind for kind in count_types() if kind.__name__ in TENSOR_CLASSES}):
+    for tensor in pick_objects({kind for kind in count_types() if kind.__name__ in TENSOR_CLASSES}):
         trace = tracemalloc.get_object_traceback(tensor)
         line = _user_line(trace) if trace is not None else None
         known = describe(tensor) if line is not None else None

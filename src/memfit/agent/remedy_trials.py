@@ -4,7 +4,7 @@ import gc
 import os
 import time
 
-from memfit.heap.tracked import count_types
+from memfit.heap.census import count_types
 from memfit.measure.malloc import read_allocator, trim
 from memfit.measure.process import read_process
 from memfit.record.evidence import RemedyTrial

@@ -1,18 +1,24 @@
-"""A census of all objects that the garbage collector knows: counts, bytes, and new beginnings.
+"""A census of all objects that the garbage collector tracks: counts, bytes, and roots for a walk.
 
 The user's own objects that no name leads to (held by a thread, a data pipeline, a framework)
 are returned too, so that a walk can begin at them.
+
+No tuple is referred to on the way. Python builds a tuple in place and fails if somebody else refers
+to it meanwhile: one reference to each tuple, as `gc.get_objects()` gives, ends `tuple(generator)` in
+another thread with a `SystemError`. So the list of all objects lives within one call of C code,
+during which no other thread runs, and what comes out of it has no tuples.
 """
 
+import gc
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from types import FunctionType, GeneratorType
 from typing import Any
 
 from memfit.backends.observe import PACKAGES, package_of
 from memfit.heap.describe import describe
-from memfit.heap.tracked import count_types, pick
 from memfit.user_code.frames import is_user_class, is_user_file
 
 _MOST_ROOTS = 2000
@@ -27,7 +33,7 @@ class Census:
 
     Attributes:
         numbers: Things by kind, such as `"tensor"` or `"model"`, and `"objects"` in all.
-        sizes: Bytes by kind, where these can be told.
+        sizes: Bytes by kind, where they can be measured.
         roots: The user's own objects, generators and functions with closures.
     """
 
@@ -39,16 +45,27 @@ class Census:
 def take_census() -> Census:
     """Counts all objects. Takes tens of milliseconds for each 100,000 of them."""
     types = count_types()
-    roots = pick({GeneratorType, *(kind for kind in types if is_user_class(kind))})
-    roots += [one for one in pick({FunctionType}) if one.__closure__ is not None]
+    roots = pick_objects({GeneratorType, *(kind for kind in types if is_user_class(kind))})
+    roots += [one for one in pick_objects({FunctionType}) if one.__closure__ is not None]
     numbers: Counter[str] = Counter(objects=types.total())
     sizes: Counter[str] = Counter()
-    for one in pick({kind for kind in types if _is_of_interest(kind)})[-_MOST_DESCRIBED:]:
+    for one in pick_objects({kind for kind in types if _is_of_interest(kind)})[-_MOST_DESCRIBED:]:
         known = describe(one)
         if known is not None:
             numbers[known.kind] += 1
             sizes[known.kind] += known.size_bytes
     return Census(dict(numbers), dict(sizes), [one for one in roots if _is_own(one)][-_MOST_ROOTS:])
+
+
+def count_types() -> Counter[type]:
+    """Returns how many objects of each type there are."""
+    return Counter(map(type, _objects(None)))
+
+
+def pick_objects(kinds: Set[type]) -> list[Any]:
+    """Returns the objects of these types, but no tuples. The collector should be paused."""
+    kinds = kinds - {tuple}
+    return [one for part in range(3) for one in _pick(kinds, part) if type(one) in kinds]
 
 
 def _is_of_interest(kind: type) -> bool:
@@ -60,3 +77,18 @@ def _is_own(one: Any) -> bool:
     if kind is FunctionType:
         return is_user_file(one.__code__.co_filename)
     return kind is not GeneratorType or is_user_file(one.gi_code.co_filename)
+
+
+def _pick(kinds: Set[type], generation: int) -> list[Any]:
+    """Lists the objects twice, for themselves and for their types.
+
+    The second list may have some more at its end. It must be used up, or all of it lives on.
+    """
+    some_more = itertools.repeat(None, 1000)
+    are_wanted = map(kinds.__contains__, map(type, _objects(generation)))
+    return list(itertools.compress(itertools.chain(_objects(generation), some_more), are_wanted))
+
+
+def _objects(generation: int | None) -> Iterator[Any]:
+    """The objects as they are when somebody asks for the first of them."""
+    return itertools.chain.from_iterable(map(gc.get_objects, (generation,)))

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from memfit.agent.allocation_window import Window
-from memfit.heap.census import take_census
-from memfit.heap.tracked import count_types, pick
+from memfit.heap.census import count_types, pick_objects, take_census
 
 
 class Thing:
@@ -18,7 +17,7 @@ def test_objects_are_counted_and_picked_by_type():
     things = [Thing() for _ in range(5)]
 
     assert count_types()[Thing] == 5
-    assert sorted(map(id, pick({Thing, tuple}))) == sorted(map(id, things))
+    assert sorted(map(id, pick_objects({Thing, tuple}))) == sorted(map(id, things))
 
 
 @pytest.mark.parametrize("look", [take_census, lambda: Window().close()], ids=["census", "window"])
