@@ -1,14 +1,30 @@
-"""How many things of each kind are alive: cheap counts that need no walk over objects."""
+"""What is in this process, without a walk over objects: counts by kind, and loaded software."""
 
 import gc
 import os
 import sys
 import threading
+import time
 
 from memfit.agent import gc_pause
-from memfit.backends import load, loaded_backend_names
-from memfit.backends.observe import Counted, Observe
+from memfit.backends import BACKEND_NAMES, active_backend_name, load, loaded_backend_names
+from memfit.backends.observe import PACKAGES, Counted, Observe
+from memfit.measure.malloc import malloc_name
 from memfit.measure.process import count_executables, count_files
+from memfit.record.samples import Software
+
+_PACKAGES = ("keras", *dict.fromkeys((*BACKEND_NAMES, *PACKAGES)), "numpy")
+
+
+def read_software() -> Software:
+    """Returns the backend, and the versions of the packages that are loaded now."""
+    loaded = ((name, sys.modules.get(name)) for name in _PACKAGES)
+    versions = {
+        name: str(module.__version__)
+        for name, module in loaded
+        if module is not None and hasattr(module, "__version__")
+    }
+    return Software(time.monotonic(), active_backend_name(), versions, malloc_name())
 
 
 def count_things() -> Counted:
@@ -24,13 +40,13 @@ def count_things() -> Counted:
     }
     sizes: dict[str, int] = {}
     for name in loaded_backend_names():
-        counted = _ask(load("observe", name))
+        counted = _count(load("observe", name))
         numbers.update(counted.numbers)
         sizes.update(counted.sizes)
     return Counted(numbers, sizes)
 
 
-def _ask(backend: Observe) -> Counted:
+def _count(backend: Observe) -> Counted:
     try:
         return backend.count()
     except (AttributeError, RuntimeError):  # another version of it, or still being imported

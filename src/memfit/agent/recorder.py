@@ -17,7 +17,7 @@ from memfit.agent import gc_pause
 from memfit.agent.examiner import Examiner
 from memfit.agent.observations import Observed
 from memfit.agent.phase_marks import Phases
-from memfit.agent.software import read_software
+from memfit.agent.process_counts import read_software
 from memfit.agent.suspicion import Suspicion
 from memfit.backends import active_backend_name, load
 from memfit.backends.observe import DeviceMemory

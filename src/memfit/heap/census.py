@@ -3,9 +3,9 @@
 The user's own objects that no name leads to (held by a thread, a data pipeline, a framework)
 are returned too, so that a walk can begin at them.
 
-No tuple is referred to on the way. Python builds a tuple in place and fails if somebody else refers
-to it meanwhile: one reference to each tuple, as `gc.get_objects()` gives, ends `tuple(generator)` in
-another thread with a `SystemError`. So the list of all objects lives within one call of C code,
+No tuple is referred to on the way: Python builds a tuple in place and fails if somebody else refers
+to it meanwhile. One reference to each tuple, as `gc.get_objects()` gives, ends `tuple(generator)`
+in another thread with a `SystemError`. So the list of all objects lives within one call of C code,
 during which no other thread runs, and what comes out of it has no tuples.
 """
 
@@ -90,5 +90,5 @@ def _pick(kinds: Set[type], generation: int) -> list[Any]:
 
 
 def _objects(generation: int | None) -> Iterator[Any]:
-    """The objects as they are when somebody asks for the first of them."""
+    """The objects as they are when the first of them is read."""
     return itertools.chain.from_iterable(map(gc.get_objects, (generation,)))

@@ -14,7 +14,7 @@ for name in sys.argv[1:]:
     sys.modules[name] = types.ModuleType(name)
     if version:
         sys.modules[name].__version__ = version
-from memfit.agent.software import read_software
+from memfit.agent.process_counts import read_software
 software = read_software()
 print(json.dumps([software.backend, software.versions]))
 """
