@@ -70,7 +70,7 @@ class _Seen:
         self.size, self.first_item = size, first_item
 
 
-class Names:
+class GrowingNames:
     """Compares what the user's names hold now with what they held at first."""
 
     def __init__(self) -> None:

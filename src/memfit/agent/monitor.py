@@ -7,7 +7,8 @@ from typing import Any
 import keras
 
 from memfit.agent import process_recorder
-from memfit.agent.recorder import Counters, Recorder
+from memfit.agent.recorder import Recorder
+from memfit.agent.sampler import Counters
 from memfit.failsafe import harmless
 from memfit.measure.process import ProcessMemory
 from memfit.messages import say

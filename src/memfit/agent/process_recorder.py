@@ -4,7 +4,8 @@ import os
 import threading
 
 from memfit.agent.observations import Observed
-from memfit.agent.recorder import Counters, Recorder
+from memfit.agent.recorder import Recorder
+from memfit.agent.sampler import Counters
 from memfit.backends import load, loaded_backend_names
 from memfit.budget import Budget
 from memfit.failsafe import harmless

@@ -1,4 +1,4 @@
-"""How much work waits for memory (Linux pressure stall information)."""
+"""How much work waits for memory (Linux pressure stall information), and what was killed for it."""
 
 from pathlib import Path
 
@@ -39,3 +39,12 @@ def parse_pressure(text: str) -> Pressure | None:
     if "some" not in ten_seconds:
         return None
     return Pressure(ten_seconds["some"], ten_seconds.get("full", 0.0))
+
+
+def count_machine_oom_kills() -> int | None:
+    """Returns how many processes the kernel has killed for lack of memory since it started."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)

@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from memfit.agent import examiner as examiner_module
-from memfit.agent.examiner import Examiner
-from memfit.agent.suspicion import Suspicion
+from memfit.agent.examiner import Examiner, MemoryRise
 from memfit.record.evidence import Holding
 
 MB = 1_000_000
@@ -294,14 +293,14 @@ def test_looking_at_a_running_function_keeps_nothing_alive():
 def test_a_look_is_due_at_a_bounded_share_of_time():
     now_s = 0.0
     examiner = Examiner(print, clock=lambda: now_s)
-    assert examiner.is_due(is_suspicious=False)
+    assert examiner.is_due(is_rising=False)
     examiner.examine()
     examiner._last_cost_s = 0.01
     examiner._num_looks = 8
 
     due = {}
     for now_s in (0.1, 0.3, 2.0, 4.0):
-        due[now_s] = examiner.is_due(is_suspicious=False), examiner.is_due(is_suspicious=True)
+        due[now_s] = examiner.is_due(is_rising=False), examiner.is_due(is_rising=True)
 
     assert due == {
         0.1: (False, False),
@@ -311,24 +310,24 @@ def test_a_look_is_due_at_a_bounded_share_of_time():
     }
 
 
-def test_a_leak_raises_suspicion_and_keeps_it_raised():
-    suspicion = Suspicion()
+def test_memory_keeps_rising_with_a_leak():
+    rise = MemoryRise()
 
-    raised = []
+    rising = []
     for second in range(2000):
-        suspicion.add(float(second), 300 * MB + second * MB)
-        raised.append(suspicion.is_raised)
+        rise.add(float(second), 300 * MB + second * MB)
+        rising.append(rise.is_rising)
 
-    assert all(raised[10:])
+    assert all(rising[10:])
 
 
-def test_warm_up_raises_suspicion_only_for_a_while():
-    suspicion = Suspicion()
+def test_memory_rises_only_for_a_while_during_warm_up():
+    rise = MemoryRise()
 
-    raised = []
+    rising = []
     for second in range(100):
-        suspicion.add(float(second), min(300 + 20 * second, 500) * MB)
-        raised.append(suspicion.is_raised)
+        rise.add(float(second), min(300 + 20 * second, 500) * MB)
+        rising.append(rise.is_rising)
 
-    assert raised[5]
-    assert not any(raised[25:])
+    assert rising[5]
+    assert not any(rising[25:])

@@ -1,11 +1,11 @@
-"""A look at all objects is in nobody's way."""
+"""A walk over all objects disturbs no other thread."""
 
 import threading
 import time
 
 import pytest
 
-from memfit.agent.allocation_window import Window
+from memfit.agent.allocation_trace import AllocationTrace
 from memfit.heap.census import count_types, pick_objects, take_census
 
 
@@ -20,20 +20,22 @@ def test_objects_are_counted_and_picked_by_type():
     assert sorted(map(id, pick_objects({Thing, tuple}))) == sorted(map(id, things))
 
 
-@pytest.mark.parametrize("look", [take_census, lambda: Window().close()], ids=["census", "window"])
-def test_tuples_that_are_being_built_in_another_thread_become_whole(look):
+@pytest.mark.parametrize(
+    "walk", [take_census, lambda: AllocationTrace().close()], ids=["census", "trace"]
+)
+def test_tuples_that_another_thread_is_building_are_left_alone(walk):
     """One `gc.get_objects()` at the wrong moment makes this a `SystemError`."""
 
-    def look_on():
+    def walk_on():
         for _ in range(4):
-            look()
+            walk()
 
     def slowly():
         for number in range(4):
             time.sleep(0.001)  # the other thread runs
             yield number
 
-    thread = threading.Thread(target=look_on)
+    thread = threading.Thread(target=walk_on)
     thread.start()
     try:
         while thread.is_alive():

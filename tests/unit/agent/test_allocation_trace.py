@@ -1,26 +1,26 @@
-"""A window in which allocations are traced, and trials of what could give memory back."""
+"""A short trace of allocations, and trials of what could give memory back."""
 
 import gc
 import tracemalloc
 
 import pytest
 
-from memfit.agent.allocation_window import Window
+from memfit.agent.allocation_trace import AllocationTrace
 from memfit.agent.remedy_trials import try_collect, try_trim
 from memfit.heap.census import take_census
 
 MB = 1_000_000
 
 
-def test_a_window_names_the_line_that_leaves_something_behind():
+def test_a_trace_names_the_line_that_leaves_something_behind():
     kept = []
-    window = Window()
-    window.look()
+    trace = AllocationTrace()
+    trace.take_first_snapshot()
     for _ in range(5):
         kept.append(bytearray(MB))
         bytearray(MB)  # passes
 
-    found = window.close()
+    found = trace.close()
 
     assert found[0].thing == "python"
     assert found[0].statement == "kept.append(bytearray(MB))"
@@ -29,21 +29,21 @@ def test_a_window_names_the_line_that_leaves_something_behind():
 
 
 def test_what_was_there_before_the_first_snapshot_is_not_counted():
-    window = Window()
+    trace = AllocationTrace()
     kept = [bytearray(MB) for _ in range(5)]
-    window.look()
+    trace.take_first_snapshot()
 
-    found = window.close()
+    found = trace.close()
 
     assert kept
     assert [one for one in found if one.growth_bytes > MB] == []
 
 
 def test_a_script_that_traces_itself_is_left_alone():
-    assert Window.is_possible()
+    assert AllocationTrace.is_possible()
     tracemalloc.start()
     try:
-        assert not Window.is_possible()
+        assert not AllocationTrace.is_possible()
     finally:
         tracemalloc.stop()
 

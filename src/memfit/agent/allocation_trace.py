@@ -1,4 +1,4 @@
-"""A short window in which allocations are traced: which line leaves what behind.
+"""A short trace of allocations: which line leaves what behind.
 
 Python's own allocations and numpy's are seen with their bytes; tensors of TensorFlow, JAX and
 torch keep theirs elsewhere, so those are found among all objects and counted by their shape.
@@ -24,8 +24,8 @@ _MOST_LINES = 5
 _LEAST_BYTES = 50_000
 
 
-class Window:
-    """Traces from its making until `close`. Two snapshots tell what stays from what passes."""
+class AllocationTrace:
+    """Traces allocations until `close`. What is in both of two snapshots stays; the rest passes."""
 
     def __init__(self) -> None:
         self._begun_s = time.monotonic()
@@ -51,11 +51,11 @@ class Window:
 
     @property
     def age_s(self) -> float:
-        """Time since it was opened."""
+        """Time since it began."""
         return time.monotonic() - self._begun_s
 
-    def look(self) -> None:
-        """Takes the first snapshot: what is there after the first steps."""
+    def take_first_snapshot(self) -> None:
+        """Takes the first snapshot, after the first steps."""
         if self._first is None:
             self._first = _python_lines()
             self._first_s = time.monotonic()
@@ -78,11 +78,11 @@ class Window:
             line: (SCALAR_BYTES * len(values), len(values))
             for line, values in self._scalars.items()
         }
-        window_s = now - (self._first_s or self._begun_s)
+        traced_s = now - (self._first_s or self._begun_s)
         return [
             *_top("scalar", scalars, now, now - self._begun_s, least_bytes=0),
             *_top("tensor", tensors, now, now - self._begun_s),
-            *_top("python", python, now, window_s),
+            *_top("python", python, now, traced_s),
         ]
 
 
@@ -90,7 +90,7 @@ def _top(
     thing: str,
     lines: dict[Line, tuple[int, int]],
     now_t_s: float,
-    window_s: float,
+    traced_s: float,
     *,
     least_bytes: int = _LEAST_BYTES,
 ) -> Iterator[Allocated]:
@@ -98,7 +98,7 @@ def _top(
     for (file, line), (size, count) in most:
         if size >= least_bytes:
             place = place_at(file, line)
-            yield Allocated(now_t_s, round(window_s, 3), thing, size, count, *place)
+            yield Allocated(now_t_s, round(traced_s, 3), thing, size, count, *place)
 
 
 def _python_lines() -> dict[Line, tuple[int, int]]:
@@ -113,7 +113,7 @@ def _python_lines() -> dict[Line, tuple[int, int]]:
 
 
 def _tensor_lines() -> dict[Line, tuple[int, int]]:
-    """Tensors that were made in the window and are alive, by the line that made them."""
+    """Tensors that were made during the trace and are alive, by the line that made them."""
     lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for tensor in pick_objects({kind for kind in count_types() if kind.__name__ in TENSOR_CLASSES}):
         trace = tracemalloc.get_object_traceback(tensor)
