@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit format zoo bench bench-fit bench-stream seeds folklore pictures docs clean
+.PHONY: help demo test check unit format zoo bench bench-fit bench-stream seeds folklore pictures docs shape clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -55,6 +55,8 @@ docs: $(STAMPS)-docs  ## build the site into build/site; a warning is an error
 
 seeds: $(STAMPS)-test  ## run the documents' examples, as given, by hand and with memfit (under 20 minutes)
 	$(BIN)/python benchmarks/seeds.py --page=docs/seeds.md
+shape:  ## print the figures of the source tree: folders, fan-out, names
+	$(PYTHON) tools/shape.py
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
