@@ -7,12 +7,12 @@ from dataclasses import replace
 from memfit.diagnose.causes.catalogue import cause_of
 from memfit.diagnose.causes.finding import Finding
 from memfit.fixes.statement import closing, fix_statement
-from memfit.lint.hint import Rule
 from memfit.lint.rules.folklore import (
     CLEAR_EACH_EPOCH,
     COLLECT_EACH_EPOCH,
     DELETE_IN_FUNCTION,
 )
+from memfit.lint.rules.rule import Rule
 from memfit.record.evidence import Called, Hinted
 
 # A hint so near stands at the same statement: a call, and the loop or the block around it.

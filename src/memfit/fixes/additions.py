@@ -13,14 +13,14 @@ _DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
-class Change(Protocol):
+class Replacement(Protocol):
     """Gives what to add in the place of an expression; `None` where nobody can tell."""
 
     def __call__(self, node: ast.expr, /, *, is_alone: bool) -> ast.expr | None:
         """Changes `node`, which is all that is added or one thing of several."""
 
 
-def change_added(module: ast.Module, holder: str, change: Change) -> bool:
+def change_added(module: ast.Module, holder: str, change: Replacement) -> bool:
     """Replaces what a statement adds, in place.
 
     Args:
@@ -73,7 +73,7 @@ def _has(node: ast.expr, target: ast.expr) -> bool:
     return any(isinstance(one, ast.expr) and ast.unparse(one) == text for one in ast.walk(node))
 
 
-def _replace(addition: ast.AST, change: Change) -> bool:
+def _replace(addition: ast.AST, change: Replacement) -> bool:
     match addition:
         case ast.Call(func=ast.Attribute(attr=method)) if method in _ADDING:
             return _replace_argument(addition, _ADDING[method], change)
@@ -90,7 +90,7 @@ def _replace(addition: ast.AST, change: Change) -> bool:
     return changed is not None
 
 
-def _replace_argument(call: ast.Call, position: int, change: Change) -> bool:
+def _replace_argument(call: ast.Call, position: int, change: Replacement) -> bool:
     if len(call.args) != position + 1 or call.keywords:
         return False
     changed = _each(call.args[position], change)
@@ -99,7 +99,7 @@ def _replace_argument(call: ast.Call, position: int, change: Change) -> bool:
     return changed is not None
 
 
-def _replace_items(call: ast.Call, change: Change) -> bool:
+def _replace_items(call: ast.Call, change: Replacement) -> bool:
     """Fixes `extend` and `update` where the items are written out."""
     if call.keywords or len(call.args) != 1:
         return False
@@ -108,7 +108,7 @@ def _replace_items(call: ast.Call, change: Change) -> bool:
     return _replace_argument(call, 0, change)
 
 
-def _in_sum(value: ast.expr, target: ast.expr, change: Change) -> ast.expr | None:
+def _in_sum(value: ast.expr, target: ast.expr, change: Replacement) -> ast.expr | None:
     """Changes what is added to `target` in `target + a + b`; all, where `target` is not in it."""
     if not _has(value, target):
         return _each(value, change)
@@ -126,7 +126,7 @@ def _in_sum(value: ast.expr, target: ast.expr, change: Change) -> ast.expr | Non
     return None
 
 
-def _each(node: ast.expr, change: Change, *, is_alone: bool = True) -> ast.expr | None:
+def _each(node: ast.expr, change: Replacement, *, is_alone: bool = True) -> ast.expr | None:
     """Changes `node`, or each item of it where the items are written out."""
     match node:
         case ast.Dict(keys=keys, values=values):
@@ -146,7 +146,7 @@ def _each(node: ast.expr, change: Change, *, is_alone: bool = True) -> ast.expr 
     return change(node, is_alone=is_alone)
 
 
-def _all(nodes: list[ast.expr], change: Change) -> list[ast.expr] | None:
+def _all(nodes: list[ast.expr], change: Replacement) -> list[ast.expr] | None:
     in_question = [one for one in nodes if kind_of(one) != "plain"]
     changed = [_each(one, change, is_alone=in_question == [one]) for one in nodes]
     whole = [one for one in changed if one is not None]

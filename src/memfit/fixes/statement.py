@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memfit.fixes.additions import Change, change_added
+from memfit.fixes.additions import Replacement, change_added
 from memfit.fixes.guess_kind import kind_of, last_name
 from memfit.fixes.pipelines import reorder
 
@@ -136,7 +136,7 @@ def _shrink(module: ast.Module, item_kind: str, holder: str) -> bool:
         is_copied = isinstance(node, ast.Call) and last_name(node.func) in ("copy", "clone")
         return node if is_copied or copying is None else _method(node, copying)
 
-    change: Change = number if copying is None else copy
+    change: Replacement = number if copying is None else copy
     is_whole = item_kind in ("text", "many numbers")
     return not is_whole and change_added(module, holder, change)
 

@@ -5,6 +5,6 @@ from memfit.lint.all_rules import rule_for as rule_for
 from memfit.lint.check import lint_source as lint_source
 from memfit.lint.check import unreadable as unreadable
 from memfit.lint.hint import Hint as Hint
-from memfit.lint.hint import Rule as Rule
+from memfit.lint.rules.rule import Rule as Rule
 
 __all__ = ["RULES", "Hint", "Rule", "lint_source", "rule_for", "unreadable"]

@@ -1,6 +1,5 @@
 """The table of all rules, and the runtime cause that each would have prevented."""
 
-from memfit.lint.hint import Rule
 from memfit.lint.rules import (
     compiled_in_loop,
     file_loads,
@@ -15,6 +14,7 @@ from memfit.lint.rules import (
     pipelines,
     retracing,
 )
+from memfit.lint.rules.rule import Rule
 
 NOT_READ = Rule(
     "MF001",

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
 from memfit.lint.all_rules import FAMILIES, NOT_READ
-from memfit.lint.hint import Hint, Seen
+from memfit.lint.hint import Hint
+from memfit.lint.rules.rule import Match
 from memfit.lint.script.script import read_script, read_silenced
 
 
@@ -53,7 +54,7 @@ def unreadable(file: str, why: str, line: int = 1, column: int = 1) -> Hint:
 
 
 def _hints(
-    seen: Iterable[Seen], lines: list[str], silenced: Mapping[int, frozenset[str]], file: str
+    seen: Iterable[Match], lines: list[str], silenced: Mapping[int, frozenset[str]], file: str
 ) -> Iterator[Hint]:
     found = {
         Hint(one.rule.code, one.message, file, *_place(one.node, lines), one.fix, one.rule.url)
@@ -75,7 +76,7 @@ def _place(node: ast.AST, lines: list[str]) -> tuple[int, int]:
     return line, len(before.decode(errors="ignore")) + 1
 
 
-def _is_silenced(seen: Seen, silenced: Mapping[int, frozenset[str]]) -> bool:
+def _is_silenced(seen: Match, silenced: Mapping[int, frozenset[str]]) -> bool:
     first = getattr(seen.node, "lineno", 1)
     last = first if isinstance(seen.node, _BLOCKS) else getattr(seen.node, "end_lineno", first)
     codes = [silenced[line] for line in range(first, last + 1) if line in silenced]

@@ -8,7 +8,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from memfit.diagnose.causes.catalogue import CATALOGUE
-from memfit.lint.hint import Rule
+from memfit.lint.rules.rule import Rule
 
 _FOLDER = files("memfit.report") / "explained"
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")

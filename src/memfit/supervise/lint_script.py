@@ -21,7 +21,7 @@ _MOST_FILES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScriptFile:
     """A file of the user's.
 
     Attributes:
@@ -33,7 +33,7 @@ class Source:
     text: str
 
 
-def read_sources(command: Sequence[str]) -> tuple[Source, ...]:
+def read_script_files(command: Sequence[str]) -> tuple[ScriptFile, ...]:
     """Returns the script that `command` runs and the files of its own folder that it imports.
 
     Nothing is imported to find them. What cannot be found or read is left out.
@@ -46,7 +46,7 @@ def read_sources(command: Sequence[str]) -> tuple[Source, ...]:
     return ()
 
 
-def lint_sources(sources: Sequence[Source]) -> Iterator[tuple[Hinted, ...]]:
+def lint_files(sources: Sequence[ScriptFile]) -> Iterator[tuple[Hinted, ...]]:
     """Yields the hints on each of `sources`; an error of lint's own makes none."""
     for source in sources:
         hints: tuple[Hinted, ...] = ()
@@ -55,7 +55,7 @@ def lint_sources(sources: Sequence[Source]) -> Iterator[tuple[Hinted, ...]]:
         yield hints
 
 
-def _hints(source: Source) -> tuple[Hinted, ...]:
+def _hints(source: ScriptFile) -> tuple[Hinted, ...]:
     from memfit.lint import RULES, lint_source
 
     causes = {rule.code: rule.cause for rule in RULES}
@@ -74,17 +74,17 @@ def _hints(source: Source) -> tuple[Hinted, ...]:
     )
 
 
-def _sources(command: Sequence[str]) -> Iterator[Source]:
+def _sources(command: Sequence[str]) -> Iterator[ScriptFile]:
     script = _find_script(command)
     text = _read(script.path) if script is not None else None
     if script is None or text is None:
         return
-    yield Source(display_path(str(script.path)), text)
+    yield ScriptFile(display_path(str(script.path)), text)
     imported = dict.fromkeys(path for path in _find_imported(script, text) if path != script.path)
     for path in list(imported)[: _MOST_FILES - 1]:
         inner = _read(path)
         if inner is not None:
-            yield Source(display_path(str(path)), inner)
+            yield ScriptFile(display_path(str(path)), inner)
 
 
 @dataclass(frozen=True, slots=True)

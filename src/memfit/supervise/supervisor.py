@@ -18,7 +18,7 @@ from memfit.record.jsonl import Writer
 from memfit.record.run_folder import SUPERVISOR_FILE
 from memfit.record.samples import Exit, Sample
 from memfit.supervise.child_process import Child
-from memfit.supervise.lint_script import lint_sources, read_sources
+from memfit.supervise.lint_script import lint_files, read_script_files
 from memfit.supervise.process_sampler import ProcessSampler
 from memfit.supervise.signals import SignalRelay
 
@@ -73,7 +73,7 @@ class Supervisor:
             on_sample: Called with every reading.
         """
         machine_kills = count_machine_oom_kills()
-        hints = lint_sources(read_sources(self._command))
+        hints = lint_files(read_script_files(self._command))
         with SignalRelay() as relay:
             child = Child([sys.executable, *self._command], self._environment())
             relay.connect(child.send)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from memfit.supervise.lint_script import Source, lint_sources, read_sources
+from memfit.supervise.lint_script import ScriptFile, lint_files, read_script_files
 
 LEAKY = "import gc, keras\ngc.disable()\n"
 
@@ -25,11 +25,11 @@ def write(folder, **texts):
 
 
 def files(*command):
-    return [source.file for source in read_sources(command)]
+    return [source.file for source in read_script_files(command)]
 
 
 def hints_on(*command):
-    return [hint for hints in lint_sources(read_sources(command)) for hint in hints]
+    return [hint for hints in lint_files(read_script_files(command)) for hint in hints]
 
 
 def test_a_hint_tells_its_rule_its_cause_and_its_place(folder):
@@ -157,6 +157,6 @@ def test_a_file_is_looked_at_once(folder):
 
 
 def test_an_error_inside_lint_is_no_matter_of_the_run():
-    sources = [Source("a.py", None), Source("b.py", LEAKY)]
+    sources = [ScriptFile("a.py", None), ScriptFile("b.py", LEAKY)]
 
-    assert [len(hints) for hints in lint_sources(sources)] == [0, 1]
+    assert [len(hints) for hints in lint_files(sources)] == [0, 1]

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
-from memfit.lint.script.compiled_functions import Compilation
+from memfit.lint.rules.rule import Match, Rule
+from memfit.lint.script.compiled_functions import CompiledFunction
 from memfit.lint.script.repetition import Repeat
 from memfit.lint.script.script import Script, shown
 from memfit.lint.script.tree import FUNCTIONS
@@ -20,14 +20,14 @@ RULES = (FUNCTION_IN_LOOP,)
 _MODELS = ("model", "module", "optimizer", "torch optimizer")
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields the compiled functions of `script` that a loop makes anew."""
     for compilation in script.compilations.all:
         yield from _function_in_loop(script, compilation)
         yield from _factory_in_loop(script, compilation)
 
 
-def _function_in_loop(script: Script, compilation: Compilation) -> Iterator[Seen]:
+def _function_in_loop(script: Script, compilation: CompiledFunction) -> Iterator[Match]:
     place = _place(compilation)
     repeat = script.repeats.loop(place) or script.repeats.hook(place)
     if repeat is None or script.repeats.is_guarded(place, repeat):
@@ -35,10 +35,10 @@ def _function_in_loop(script: Script, compilation: Compilation) -> Iterator[Seen
     if _is_new(script, compilation, repeat.node) and not _is_for_new_model(
         script, compilation, repeat.node
     ):
-        yield _seen(compilation, compilation.node, repeat)
+        yield _match(compilation, compilation.node, repeat)
 
 
-def _factory_in_loop(script: Script, compilation: Compilation) -> Iterator[Seen]:
+def _factory_in_loop(script: Script, compilation: CompiledFunction) -> Iterator[Match]:
     """Sees a loop that calls a function which compiles another one each time."""
     place = _place(compilation)
     factory = script.tree.function(place)
@@ -51,13 +51,13 @@ def _factory_in_loop(script: Script, compilation: Compilation) -> Iterator[Seen]
         if repeat is None or script.repeats.is_guarded(call, repeat):
             continue
         if not any(_is_another(script, part, repeat) for part in _arguments(call)):
-            yield _seen(compilation, call, repeat)
+            yield _match(compilation, call, repeat)
 
 
-def _seen(compilation: Compilation, node: ast.AST, repeat: Repeat) -> Seen:
+def _match(compilation: CompiledFunction, node: ast.AST, repeat: Repeat) -> Match:
     name = getattr(compilation.subject, "name", None) or shown(compilation.subject)
     maker = compilation.compiler if node is compilation.node else shown(node)
-    return Seen(
+    return Match(
         FUNCTION_IN_LOOP,
         node,
         f"{maker} makes a new function of {name} {repeat.each}, and each is traced anew",
@@ -65,13 +65,13 @@ def _seen(compilation: Compilation, node: ast.AST, repeat: Repeat) -> Seen:
     )
 
 
-def _place(compilation: Compilation) -> ast.AST:
+def _place(compilation: CompiledFunction) -> ast.AST:
     """Returns where the compiling is done: a decorator runs where its function is defined."""
     subject = compilation.subject
     return subject if isinstance(subject, ast.FunctionDef) else compilation.node
 
 
-def _is_new(script: Script, compilation: Compilation, root: ast.AST) -> bool:
+def _is_new(script: Script, compilation: CompiledFunction, root: ast.AST) -> bool:
     """Whether each pass compiles another function: JAX and torch know those they have seen."""
     subject = compilation.subject
     function = script.names.function(subject)
@@ -81,7 +81,7 @@ def _is_new(script: Script, compilation: Compilation, root: ast.AST) -> bool:
     return compilation.compiler == "tf.function" or isinstance(subject, ast.Call)
 
 
-def _is_for_new_model(script: Script, compilation: Compilation, root: ast.AST) -> bool:
+def _is_for_new_model(script: Script, compilation: CompiledFunction, root: ast.AST) -> bool:
     """Whether the function is of a model that the same pass makes: that one is the matter."""
     subject = script.names.function(compilation.subject) or compilation.subject
     for name in ast.walk(subject):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.constants import argument, text
 from memfit.lint.script.script import Script, shown
 from memfit.lint.suggest.file_columns import is_everything
@@ -72,7 +72,7 @@ class _Load:
         return self.call.lineno
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields where a file that `script` reads whole goes into a dataset or into `fit`."""
     for call in script.tree.calls:
         name = script.names.called(call) or ""
@@ -85,7 +85,7 @@ def check(script: Script) -> Iterator[Seen]:
         data = argument(call, 0, "tensors" if rule is FILE_INTO_DATASET else "x")
         load = _load(script, data)
         if load is not None:
-            yield Seen(
+            yield Match(
                 rule,
                 call,
                 f"{shown(load.call)} (line {load.line}) reads all of a file into memory, and "

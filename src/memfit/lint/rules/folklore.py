@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.repetition import Repeat
 from memfit.lint.script.script import Script, shown
 from memfit.lint.script.tree import LOOPS, Function
@@ -35,7 +35,7 @@ RULES = (CLEAR_EACH_EPOCH, COLLECT_EACH_EPOCH, DELETE_IN_FUNCTION)
 _OWN_SCHEME = {"gc.disable", "gc.freeze", "gc.set_threshold"}
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields what `script` does that does not help."""
     calls = script.tree.calls
     has_scheme = any(script.names.called(call) in _OWN_SCHEME for call in calls)
@@ -59,11 +59,11 @@ def _in_training(script: Script, node: ast.AST) -> Repeat | None:
     return repeat if script.training.is_epoch_loop(repeat.node) else None
 
 
-def _clear_each_epoch(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _clear_each_epoch(script: Script, call: ast.Call) -> Iterator[Match]:
     repeat = _in_training(script, call)
     if repeat is None:
         return
-    yield Seen(
+    yield Match(
         CLEAR_EACH_EPOCH,
         call,
         f"{shown(call)} in {repeat.label} frees nothing of the running training; it makes epochs "
@@ -72,11 +72,11 @@ def _clear_each_epoch(script: Script, call: ast.Call) -> Iterator[Seen]:
     )
 
 
-def _collect_each_epoch(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _collect_each_epoch(script: Script, call: ast.Call) -> Iterator[Match]:
     repeat = _in_training(script, call)
     if repeat is None:
         return
-    yield Seen(
+    yield Match(
         COLLECT_EACH_EPOCH,
         call,
         f"{shown(call)} in {repeat.label} takes some 0.2 s each time and frees only cycles, which "
@@ -85,7 +85,7 @@ def _collect_each_epoch(script: Script, call: ast.Call) -> Iterator[Seen]:
     )
 
 
-def _delete_in_function(script: Script, function: Function) -> Iterator[Seen]:
+def _delete_in_function(script: Script, function: Function) -> Iterator[Match]:
     deletions = [
         (statement, target)
         for statement in script.tree.within(function, ast.Delete)
@@ -96,7 +96,7 @@ def _delete_in_function(script: Script, function: Function) -> Iterator[Seen]:
         return
     names = ", ".join(target.id for _, target in deletions)
     name = getattr(function, "name", "the function")
-    yield Seen(
+    yield Match(
         DELETE_IN_FUNCTION,
         deletions[0][0],
         f"del {names} in {name} runs once, while tf.function traces it; it frees nothing at a step",

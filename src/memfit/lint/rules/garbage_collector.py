@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.script import Script, shown
 
 COLLECTOR_OFF = Rule(
@@ -23,7 +23,7 @@ RULES = (COLLECTOR_OFF, COLLECTOR_FROZEN)
 _FRAMEWORKS = {"keras", "tensorflow", "torch", "jax", "memfit"}
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields where `script` turns the collector off and never collects."""
     if not script.names.modules & _FRAMEWORKS:
         return
@@ -42,8 +42,8 @@ def _is_zero(call: ast.Call) -> bool:
     return isinstance(first, ast.Constant) and first.value == 0
 
 
-def _off(call: ast.Call) -> Seen:
-    return Seen(
+def _off(call: ast.Call) -> Match:
+    return Match(
         COLLECTOR_OFF,
         call,
         f"{shown(call)} turns the collector off, and nothing collects: models and graphs that "
@@ -52,7 +52,7 @@ def _off(call: ast.Call) -> Seen:
     )
 
 
-def _frozen(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _frozen(script: Script, call: ast.Call) -> Iterator[Match]:
     earlier = [
         other
         for other in script.tree.calls
@@ -64,7 +64,7 @@ def _frozen(script: Script, call: ast.Call) -> Iterator[Seen]:
     if earlier and is_once:
         return
     often = f" {repeat.each}" if repeat is not None and not is_once else ""
-    yield Seen(
+    yield Match(
         COLLECTOR_FROZEN,
         call,
         f"{shown(call)} exempts all that is there from collection{often}, garbage included",

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.script import Script, shown
 from memfit.lint.script.tree import Loop
 from memfit.lint.script.vocabulary import TENSORS
@@ -49,14 +49,14 @@ class _Accumulation:
     names: frozenset[str]
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields what is wrong with the gradient accumulation of `script`."""
     for gate in script.tree.within(script.tree.module, ast.If):
         found = _read(script, gate)
         if found is None:
             continue
         if not _is_averaged(script, found):
-            yield Seen(
+            yield Match(
                 NOT_AVERAGED,
                 found.update,
                 f"{shown(found.update.func)} gets the sum of the gradients of {shown(found.every)} "
@@ -66,7 +66,7 @@ def check(script: Script) -> Iterator[Seen]:
             )
         loop = _loop(script, gate)
         if loop is not None and not _has_tail(script, found, loop):
-            yield Seen(
+            yield Match(
                 TAIL_DROPPED,
                 gate,
                 f"{shown(found.update.func)} runs once in {shown(found.every)} batches of the loop "

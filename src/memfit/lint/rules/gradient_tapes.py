@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.bindings import Binding
 from memfit.lint.script.names import dotted
 from memfit.lint.script.script import Script, shown
@@ -24,7 +24,7 @@ TAPE_KEPT = Rule(
 RULES = (TAPE_AROUND_LOOP, TAPE_KEPT)
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields the tapes of `script` that record or live too long."""
     for call in script.tree.calls:
         match call.func:
@@ -33,7 +33,7 @@ def check(script: Script) -> Iterator[Seen]:
     yield from _tapes_kept(script)
 
 
-def _tape_around_loop(script: Script, call: ast.Call, tape: ast.Name) -> Iterator[Seen]:
+def _tape_around_loop(script: Script, call: ast.Call, tape: ast.Name) -> Iterator[Match]:
     binding = script.names.lookup(tape.id, tape)
     if binding is None or script.kinds.of_binding(binding) != "tape" or not call.args:
         return
@@ -46,7 +46,7 @@ def _tape_around_loop(script: Script, call: ast.Call, tape: ast.Name) -> Iterato
         return
     loop = outside[0]
     opened = binding.node.lineno if isinstance(binding.node, ast.stmt) else _line(binding)
-    yield Seen(
+    yield Match(
         TAPE_AROUND_LOOP,
         loop,
         f"{tape.id} (line {opened}) is opened outside the loop of line {loop.lineno} that calls "
@@ -90,7 +90,7 @@ def _is_computed_in(script: Script, node: ast.expr, loop: Loop) -> bool:
     )
 
 
-def _tapes_kept(script: Script) -> Iterator[Seen]:
+def _tapes_kept(script: Script) -> Iterator[Match]:
     kept: list[tuple[ast.AST, ast.expr, str]] = [
         (keep.node, keep.value, keep.key)
         for keep in script.keeps.all
@@ -102,7 +102,7 @@ def _tapes_kept(script: Script) -> Iterator[Seen]:
                 kept.append((node, node.value, ast.unparse(target)))
     for place, value, key in kept:
         if isinstance(value, ast.Name) and _names_persistent_tape(script, value):
-            yield Seen(
+            yield Match(
                 TAPE_KEPT,
                 place,
                 f"{shown(place)} keeps a persistent tape in {key}, with all that it recorded",

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.bindings import parameters
 from memfit.lint.script.containers import RUN_ONCE
 from memfit.lint.script.names import dotted
@@ -32,7 +32,7 @@ _JOINING = {
 _COUNTERS = {"epoch", "step", "iteration", "global_step", "batch_index", "batch_idx"}
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields the attributes and caches of `script` that grow with every call."""
     for call in script.tree.calls:
         if script.names.called(call) in _JOINING:
@@ -41,7 +41,7 @@ def check(script: Script) -> Iterator[Seen]:
         yield from _memo_by_step(script, function)
 
 
-def _state_grows(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _state_grows(script: Script, call: ast.Call) -> Iterator[Match]:
     """Sees `self.bank = cat([self.bank, x])` and `self.bank.assign(concat([self.bank, x]))`."""
     hook = script.repeats.hook(call)
     key = _target(script, call)
@@ -49,7 +49,7 @@ def _state_grows(script: Script, call: ast.Call) -> Iterator[Seen]:
         return
     if _is_shortened(script, call, key):
         return
-    yield Seen(
+    yield Match(
         STATE_GROWS,
         call,
         f"{shown(call)} joins more to {key} {hook.each}, and nothing shortens it",
@@ -92,11 +92,11 @@ def _parts(call: ast.Call) -> set[str | None]:
     return {dotted(part) for part in parts}
 
 
-def _memo_by_step(script: Script, function: ast.FunctionDef) -> Iterator[Seen]:
+def _memo_by_step(script: Script, function: ast.FunctionDef) -> Iterator[Match]:
     counters = _COUNTERS & set(parameters(function))
     for decorator in function.decorator_list:
         if counters and _is_unlimited(script, decorator):
-            yield Seen(
+            yield Match(
                 MEMO_BY_STEP,
                 decorator,
                 f"the cache of {function.name} keeps every result: its key has {min(counters)}, "

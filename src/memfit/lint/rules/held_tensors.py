@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
-from memfit.lint.script.containers import Keep
+from memfit.lint.rules.rule import Match, Rule
+from memfit.lint.script.containers import Addition
 from memfit.lint.script.names import dotted
 from memfit.lint.script.repetition import Repeat
 from memfit.lint.script.scalars import is_one_number
@@ -48,7 +48,7 @@ RULES = (TENSOR_KEPT, GRAPH_KEPT, OUTPUTS_KEPT, WEIGHTS_KEPT, HISTORY_KEPT)
 _LONGEST = 60
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields what containers of `script` keep from step to step."""
     for keep in script.keeps.all:
         yield from _kept(script, keep)
@@ -58,7 +58,7 @@ def check(script: Script) -> Iterator[Seen]:
         yield from _histories_listed(script, comprehension)
 
 
-def _kept(script: Script, keep: Keep) -> Iterator[Seen]:
+def _kept(script: Script, keep: Addition) -> Iterator[Match]:
     kinds = {*TENSORS, "outputs", "weights", "history"}
     part = script.kinds.contains(keep.value, kinds)
     if part is None or script.compilations.is_compiled(keep.node):
@@ -81,7 +81,7 @@ def _in_callback(script: Script, node: ast.AST) -> bool:
     return hook is not None and hook.label.startswith(("on_", "the hook"))
 
 
-def _tensor_kept(script: Script, keep: Keep, part: ast.expr, repeat: Repeat) -> Iterator[Seen]:
+def _tensor_kept(script: Script, keep: Addition, part: ast.expr, repeat: Repeat) -> Iterator[Match]:
     is_hook = script.repeats.hook(keep.node) is not None
     if not is_hook and not script.training.trains(_outermost(script, keep, repeat)):
         return  # what an evaluation gathers is meant to be gathered
@@ -90,7 +90,7 @@ def _tensor_kept(script: Script, keep: Keep, part: ast.expr, repeat: Repeat) -> 
     if is_hook and not keep.key.startswith("self.") and _is_local(script, keep):
         return
     word = "graph and the tensor" if script.kinds.of(part) == "graph" else "tensor"
-    yield Seen(
+    yield Match(
         TENSOR_KEPT,
         keep.node,
         f"{shown(keep.node)} keeps the {word} of every step: {keep.key} grows {repeat.each}",
@@ -98,7 +98,7 @@ def _tensor_kept(script: Script, keep: Keep, part: ast.expr, repeat: Repeat) -> 
     )
 
 
-def _is_per_epoch(script: Script, keep: Keep) -> bool:
+def _is_per_epoch(script: Script, keep: Addition) -> bool:
     """Whether the steps are taken in a loop inside the one that keeps."""
     loops = script.tree.loops(keep.node)
     inner = script.tree.within(loops[0], ast.For, ast.While) if loops else []
@@ -110,16 +110,16 @@ def _is_per_epoch(script: Script, keep: Keep) -> bool:
     )
 
 
-def _outermost(script: Script, keep: Keep, repeat: Repeat) -> ast.AST:
+def _outermost(script: Script, keep: Addition, repeat: Repeat) -> ast.AST:
     loops = script.tree.loops(keep.node)
     return loops[-1] if loops else repeat.node
 
 
-def _is_local(script: Script, keep: Keep) -> bool:
+def _is_local(script: Script, keep: Addition) -> bool:
     return script.names.owner(keep.key, keep.node) is script.tree.function(keep.node)
 
 
-def _fix_tensor(script: Script, keep: Keep, part: ast.expr) -> str:
+def _fix_tensor(script: Script, keep: Addition, part: ast.expr) -> str:
     before, inner = ast.unparse(keep.node), ast.unparse(part)
     if not is_one_number(script, part):
         return (
@@ -138,7 +138,7 @@ def _replaced(node: ast.AST, part: ast.expr, text: str) -> str:
     return f"{head}{text}{tail}"
 
 
-def _graph_kept(script: Script, node: ast.AugAssign | ast.Assign) -> Iterator[Seen]:
+def _graph_kept(script: Script, node: ast.AugAssign | ast.Assign) -> Iterator[Match]:
     """Sees `total += loss` and `total = total + loss` of a loss that has its torch graph."""
     match node:
         case ast.AugAssign(op=ast.Add(), target=target, value=value):
@@ -154,7 +154,7 @@ def _graph_kept(script: Script, node: ast.AugAssign | ast.Assign) -> Iterator[Se
     if script.kinds.of(target) == "graph" and _is_differentiated(script, target, node):
         return
     before, inner = ast.unparse(node), ast.unparse(value)
-    yield Seen(
+    yield Match(
         GRAPH_KEPT,
         node,
         f"{shown(node)} keeps the graph of {shown(value)} {repeat.each}, with its activations",
@@ -179,8 +179,8 @@ def _is_differentiated(script: Script, target: ast.expr, node: ast.AST) -> bool:
     )
 
 
-def _outputs_kept(keep: Keep, part: ast.expr, repeat: Repeat) -> Iterator[Seen]:
-    yield Seen(
+def _outputs_kept(keep: Addition, part: ast.expr, repeat: Repeat) -> Iterator[Match]:
+    yield Match(
         OUTPUTS_KEPT,
         keep.node,
         f"{shown(keep.node)} keeps outputs of the model in {keep.key} {repeat.each}",
@@ -188,7 +188,9 @@ def _outputs_kept(keep: Keep, part: ast.expr, repeat: Repeat) -> Iterator[Seen]:
     )
 
 
-def _weights_kept(script: Script, keep: Keep, part: ast.expr, repeat: Repeat) -> Iterator[Seen]:
+def _weights_kept(
+    script: Script, keep: Addition, part: ast.expr, repeat: Repeat
+) -> Iterator[Match]:
     changing = {
         name.id
         for loop in script.tree.loops(keep.node)
@@ -201,7 +203,7 @@ def _weights_kept(script: Script, keep: Keep, part: ast.expr, repeat: Repeat) ->
     is_hook = script.repeats.hook(keep.node) is not None
     if not is_hook and not script.training.trains(_outermost(script, keep, repeat)):
         return
-    yield Seen(
+    yield Match(
         WEIGHTS_KEPT,
         keep.node,
         f"{shown(keep.node)} keeps a copy of all weights {repeat.each}",
@@ -209,12 +211,12 @@ def _weights_kept(script: Script, keep: Keep, part: ast.expr, repeat: Repeat) ->
     )
 
 
-def _history_kept(script: Script, keep: Keep, part: ast.expr) -> Iterator[Seen]:
+def _history_kept(script: Script, keep: Addition, part: ast.expr) -> Iterator[Match]:
     if not _is_of_new_model(script, part):
         return
     before = ast.unparse(keep.node)
     after = _replaced(keep.node, part, f"{ast.unparse(part)}.history")
-    yield Seen(
+    yield Match(
         HISTORY_KEPT,
         keep.node,
         f"{shown(keep.node)} keeps every model: a History refers to the model that it is of",
@@ -224,11 +226,11 @@ def _history_kept(script: Script, keep: Keep, part: ast.expr) -> Iterator[Seen]:
     )
 
 
-def _histories_listed(script: Script, node: ast.ListComp | ast.DictComp) -> Iterator[Seen]:
+def _histories_listed(script: Script, node: ast.ListComp | ast.DictComp) -> Iterator[Match]:
     element = node.elt if isinstance(node, ast.ListComp) else node.value
     if script.kinds.of(element) != "history" or not _is_of_new_model(script, element):
         return
-    yield Seen(
+    yield Match(
         HISTORY_KEPT,
         element,
         f"a list of {shown(element)} keeps every model: a History refers to the model it is of",

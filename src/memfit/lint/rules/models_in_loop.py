@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.constants import text
-from memfit.lint.script.containers import Keep
+from memfit.lint.script.containers import Addition
 from memfit.lint.script.names import dotted
 from memfit.lint.script.repetition import Repeat
 from memfit.lint.script.script import Script, shown
@@ -38,7 +38,7 @@ _RELEASING = {"memfit.session", "keras.utils.clear_session", "memfit.isolated"}
 _TRAINING = {"compile", "train_on_batch"}
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields what loops of `script` make anew at every pass."""
     for call in script.tree.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
@@ -56,13 +56,13 @@ def _is_keras_model(script: Script, call: ast.Call) -> bool:
     return (kind == "model" or is_open) and script.training.is_building(call)
 
 
-def _model_in_loop(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _model_in_loop(script: Script, call: ast.Call) -> Iterator[Match]:
     repeat = script.repeats.of(call)
     if repeat is None or script.repeats.is_guarded(call, repeat) or _releases(script, call, repeat):
         return
     if not _is_trained(script, call) or _is_wanted(script, call):
         return
-    yield Seen(
+    yield Match(
         MODEL_IN_LOOP,
         call,
         f"{shown(call)} makes another model {repeat.each}, and TensorFlow keeps the graphs of all "
@@ -124,7 +124,7 @@ def _is_wanted(script: Script, call: ast.Call) -> bool:
     return is_returned or any(script.keeps.is_read(keep) for keep in _keeps_of(script, call))
 
 
-def _keeps_of(script: Script, call: ast.Call) -> list[Keep]:
+def _keeps_of(script: Script, call: ast.Call) -> list[Addition]:
     """Returns what puts the object that `call` makes into a container."""
     name, scope = _assigned_name(script, call), script.tree.scope(call)
     return [
@@ -158,7 +158,7 @@ def _backend(script: Script) -> str:
     return "tensorflow"
 
 
-def _compile_in_loop(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _compile_in_loop(script: Script, call: ast.Call) -> Iterator[Match]:
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else call.func
     if not script.kinds.is_model(receiver) or script.names.full_name(receiver) is not None:
         return
@@ -169,7 +169,7 @@ def _compile_in_loop(script: Script, call: ast.Call) -> Iterator[Seen]:
     binding = script.names.lookup(key, receiver) if key else None
     if key is None or (binding and script.tree.is_within(binding.node, repeat.node)):
         return  # the model is another one at every pass
-    yield Seen(
+    yield Match(
         COMPILE_IN_LOOP,
         call,
         f"{key}.compile(...) has {key} traced again {repeat.each}, and TensorFlow keeps the old "
@@ -179,7 +179,7 @@ def _compile_in_loop(script: Script, call: ast.Call) -> Iterator[Seen]:
     )
 
 
-def _optimizer_in_loop(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _optimizer_in_loop(script: Script, call: ast.Call) -> Iterator[Match]:
     repeat = script.repeats.of(call)
     if repeat is None or script.repeats.is_guarded(call, repeat) or _releases(script, call, repeat):
         return
@@ -189,7 +189,7 @@ def _optimizer_in_loop(script: Script, call: ast.Call) -> Iterator[Seen]:
         return
     if script.kinds.of(call) == "torch optimizer" and not _keeps_of(script, call):
         return  # torch frees it as soon as the name stands for the next one
-    yield Seen(
+    yield Match(
         OPTIMIZER_IN_LOOP,
         call,
         f"{shown(call)} makes another optimizer {repeat.each}, with slots for every weight",

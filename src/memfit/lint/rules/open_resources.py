@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.constants import argument
 from memfit.lint.script.repetition import Repeat
 from memfit.lint.script.script import Script, shown
@@ -31,7 +31,7 @@ _SHOWING = f"{_PYPLOT}show"
 _CLOSING = f"{_PYPLOT}close"
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields what `script` opens again and again and never closes."""
     for call in script.tree.calls:
         name = script.names.called(call)
@@ -41,7 +41,7 @@ def check(script: Script) -> Iterator[Seen]:
             yield from _writer(script, call)
 
 
-def _figure(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _figure(script: Script, call: ast.Call) -> Iterator[Match]:
     repeat = script.repeats.of(call)
     if repeat is None or script.repeats.is_guarded(call, repeat):
         return
@@ -49,7 +49,7 @@ def _figure(script: Script, call: ast.Call) -> Iterator[Seen]:
     number = argument(call, 99 if is_subplots else 0, "num")
     if number is not None or _is_closed(script, call, repeat):
         return  # a figure with a number is opened once and used again
-    yield Seen(
+    yield Match(
         FIGURE_IN_LOOP,
         call,
         f"{shown(call)} opens a figure {repeat.each}, and none is closed",
@@ -86,7 +86,7 @@ def _is_shown(script: Script, call: ast.Call) -> bool:
     return is_handed or script.names.called(call) == _SHOWING
 
 
-def _writer(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _writer(script: Script, call: ast.Call) -> Iterator[Match]:
     repeat = script.repeats.loop(call) or script.repeats.hook(call) or _epochs(script, call)
     if repeat is None or script.repeats.is_guarded(call, repeat):
         return
@@ -95,7 +95,7 @@ def _writer(script: Script, call: ast.Call) -> Iterator[Seen]:
     is_kept = isinstance(parent, ast.Dict | ast.List | ast.DictComp | ast.ListComp)
     if is_managed or is_kept or _calls_close(script, repeat):
         return
-    yield Seen(
+    yield Match(
         WRITER_IN_LOOP,
         call,
         f"{shown(call)} opens a writer {repeat.each}, and none is closed",

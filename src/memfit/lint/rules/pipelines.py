@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from memfit.fixes.pipelines import CACHED_STAYS
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.constants import argument, number
 from memfit.lint.script.script import Script, shown
 from memfit.lint.script.tf_data_chains import Pipeline, Stage
@@ -52,7 +52,7 @@ _MANY_IMAGES = 10_000
 _DECODING = ("tensorflow.io.decode_", "tensorflow.image.decode_", "keras.utils.load_img")
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields what is wrong with the pipelines of `script`."""
     for stage, pipeline in script.chains.ending_in("shuffle"):
         yield from _shuffle_after_batch(script, stage, pipeline)
@@ -65,7 +65,7 @@ def check(script: Script) -> Iterator[Seen]:
         yield from _queue_many(script, call)
 
 
-def _shuffle_after_batch(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator[Seen]:
+def _shuffle_after_batch(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator[Match]:
     batching = script.chains.batching(pipeline)
     buffer = argument(stage.call, 0, "buffer_size")
     size = number(script.names, buffer)
@@ -74,7 +74,7 @@ def _shuffle_after_batch(script: Script, stage: Stage, pipeline: Pipeline) -> It
     if _is_cached(pipeline):
         return  # the buffer then holds what the cache holds anyway
     shuffle, batch = stage.text, batching.text
-    yield Seen(
+    yield Match(
         SHUFFLE_AFTER_BATCH,
         stage.call,
         f"{shuffle} comes after {batch} (line {batching.line}), so its buffer holds "
@@ -91,7 +91,7 @@ def _is_cached(pipeline: Pipeline) -> bool:
     return in_memory and not any(stage.name in ("map", "batch", "repeat") for stage in stages)
 
 
-def _cache_after_repeat(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator[Seen]:
+def _cache_after_repeat(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator[Match]:
     stages = pipeline.after("repeat")
     if not stages or any(one.name in ("take", "take_while") for one in stages):
         return
@@ -104,7 +104,7 @@ def _cache_after_repeat(script: Script, stage: Stage, pipeline: Pipeline) -> Ite
     is_endless = count is None or times == -1 or ast.unparse(count) == "None"
     amount = "without end" if is_endless else f"{shown(count)} times" if count else ""
     repeat = stages[0].text
-    yield Seen(
+    yield Match(
         CACHE_AFTER_REPEAT,
         stage.call,
         f".cache() comes after {repeat} (line {stages[0].line}), so it keeps the data {amount}",
@@ -112,13 +112,13 @@ def _cache_after_repeat(script: Script, stage: Stage, pipeline: Pipeline) -> Ite
     )
 
 
-def _prefetch_many(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator[Seen]:
+def _prefetch_many(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator[Match]:
     buffer = argument(stage.call, 0, "buffer_size")
     size = number(script.names, buffer)
     batching = script.chains.batching(pipeline)
     if batching is None or buffer is None or size is None or size < _MANY_BATCHES:
         return
-    yield Seen(
+    yield Match(
         PREFETCH_MANY,
         stage.call,
         f"{stage.text} comes after {batching.text}, so {size:.0f} batches wait in memory",
@@ -126,11 +126,11 @@ def _prefetch_many(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator
     )
 
 
-def _queue_many(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _queue_many(script: Script, call: ast.Call) -> Iterator[Match]:
     for keyword in call.keywords:
         size = number(script.names, keyword.value)
         if keyword.arg == "max_queue_size" and size is not None and size >= _MANY_BATCHES:
-            yield Seen(
+            yield Match(
                 QUEUE_MANY,
                 call,
                 f"{shown(call.func)} lets {size:.0f} batches wait in memory: its queue counts "
@@ -139,7 +139,7 @@ def _queue_many(script: Script, call: ast.Call) -> Iterator[Seen]:
             )
 
 
-def _shuffle_decoded(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator[Seen]:
+def _shuffle_decoded(script: Script, stage: Stage, pipeline: Pipeline) -> Iterator[Match]:
     size = number(script.names, argument(stage.call, 0, "buffer_size"))
     if size is None or size < _MANY_IMAGES or script.chains.batching(pipeline) is not None:
         return
@@ -147,7 +147,7 @@ def _shuffle_decoded(script: Script, stage: Stage, pipeline: Pipeline) -> Iterat
     decoding = next((one for one in maps if _decodes(script, one.call.args[0])), None)
     if decoding is None or _is_cached(pipeline):
         return
-    yield Seen(
+    yield Match(
         SHUFFLE_DECODED,
         stage.call,
         f"{stage.text} keeps {size:,.0f} decoded images: "

@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.hint import Rule, Seen
+from memfit.lint.rules.rule import Match, Rule
 from memfit.lint.script.bindings import Binding, parameters
-from memfit.lint.script.compiled_functions import Compilation
+from memfit.lint.script.compiled_functions import CompiledFunction
 from memfit.lint.script.script import Script, shown
 from memfit.lint.script.tree import Loop
 
@@ -21,13 +21,13 @@ RULES = (PYTHON_VALUE,)
 _MOST_STEPS = 6
 
 
-def check(script: Script) -> Iterator[Seen]:
+def check(script: Script) -> Iterator[Match]:
     """Yields the Python values that `script` gives to compiled functions in a loop."""
     for call in script.tree.calls:
         yield from _python_value(script, call)
 
 
-def _python_value(script: Script, call: ast.Call) -> Iterator[Seen]:
+def _python_value(script: Script, call: ast.Call) -> Iterator[Match]:
     loops = script.repeats.loops(call)
     compilation = script.compilations.called(call.func) if loops else None
     if compilation is None or script.compilations.is_compiled(call):
@@ -35,7 +35,7 @@ def _python_value(script: Script, call: ast.Call) -> Iterator[Seen]:
     for argument in _traced_by_value(script, call, compilation):
         if _changes(script, argument, loops):
             what = "function" if isinstance(argument, ast.Lambda) else "number"
-            yield Seen(
+            yield Match(
                 PYTHON_VALUE,
                 argument,
                 f"{shown(call.func)} is traced anew for every value of {shown(argument)}, a Python "
@@ -44,7 +44,7 @@ def _python_value(script: Script, call: ast.Call) -> Iterator[Seen]:
             )
 
 
-def _fix(argument: ast.expr, compilation: Compilation, loop: Loop) -> str:
+def _fix(argument: ast.expr, compilation: CompiledFunction, loop: Loop) -> str:
     if isinstance(argument, ast.Lambda):
         return f"define it once, outside the loop of line {loop.lineno}, and pass what changes"
     if compilation.compiler == "tf.function":
@@ -53,7 +53,7 @@ def _fix(argument: ast.expr, compilation: Compilation, loop: Loop) -> str:
 
 
 def _traced_by_value(
-    script: Script, call: ast.Call, compilation: Compilation
+    script: Script, call: ast.Call, compilation: CompiledFunction
 ) -> Iterator[ast.expr]:
     """Yields the arguments of `call` whose values, not only their types, make a trace."""
     if compilation.compiler == "tf.function":
@@ -70,7 +70,7 @@ def _traced_by_value(
     yield from (keyword.value for keyword in call.keywords if keyword.arg in static)
 
 
-def _static(compilation: Compilation) -> set[object]:
+def _static(compilation: CompiledFunction) -> set[object]:
     """Returns the numbers and names of the arguments that `jax.jit` is told to take by value."""
     return {
         node.value

@@ -17,7 +17,7 @@ _MOST_STEPS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Compilation:
+class CompiledFunction:
     """One place where a function is handed to a compiler.
 
     Attributes:
@@ -38,7 +38,7 @@ class Compilation:
         return {option.arg for option in self.options}
 
 
-class Compilations:
+class CompiledFunctions:
     """The functions of a script that a framework compiles.
 
     Args:
@@ -48,12 +48,12 @@ class Compilations:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.all = tuple(self._find())
-        self._of_function: dict[Function, Compilation] = {}
+        self._of_function: dict[Function, CompiledFunction] = {}
         for one in self.all:
             if function := self.names.function(one.subject):
                 self._of_function.setdefault(function, one)
 
-    def _find(self) -> Iterator[Compilation]:
+    def _find(self) -> Iterator[CompiledFunction]:
         decorators: set[ast.expr] = set()
         for function in self.names.tree.within(
             self.names.tree.module, ast.FunctionDef, ast.AsyncFunctionDef
@@ -65,9 +65,9 @@ class Compilations:
         for call in self.names.tree.calls:
             compiler = COMPILERS.get(self.names.called(call) or "")
             if compiler and call.args and call not in decorators:
-                yield Compilation(compiler, call, call.args[0], tuple(call.keywords))
+                yield CompiledFunction(compiler, call, call.args[0], tuple(call.keywords))
 
-    def _read(self, decorator: ast.expr, function: Function) -> Compilation | None:
+    def _read(self, decorator: ast.expr, function: Function) -> CompiledFunction | None:
         """Reads `@tf.function`, `@tf.function(...)` and `@partial(jax.jit, ...)`."""
         call = decorator if isinstance(decorator, ast.Call) else None
         target = call.func if call else decorator
@@ -75,9 +75,9 @@ class Compilations:
             target = call.args[0]
         compiler = COMPILERS.get(self.names.full_name(target) or "")
         options = tuple(call.keywords) if call else ()
-        return Compilation(compiler, decorator, function, options) if compiler else None
+        return CompiledFunction(compiler, decorator, function, options) if compiler else None
 
-    def of_function(self, function: Function | None) -> Compilation | None:
+    def of_function(self, function: Function | None) -> CompiledFunction | None:
         """Returns how `function` is compiled wherever it is called by its own name."""
         found = self._of_function.get(function) if function is not None else None
         is_decorated = found is not None and found.subject is function
@@ -92,7 +92,7 @@ class Compilations:
             function = self.names.tree.function(function)
         return False
 
-    def called(self, callee: ast.expr, steps: int = _MOST_STEPS) -> Compilation | None:
+    def called(self, callee: ast.expr, steps: int = _MOST_STEPS) -> CompiledFunction | None:
         """Returns how what `callee` names was compiled, or `None` if it is not known to be."""
         function = self.names.function(callee)
         if function is not None:

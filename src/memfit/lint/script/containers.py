@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memfit.lint.script.names import Names, dotted
-from memfit.lint.script.repetition import Repeats
+from memfit.lint.script.repetition import Repetition
 from memfit.lint.script.tree import FUNCTIONS, Function, Loop
 
 _ADDING = {"append": 0, "appendleft": 0, "insert": 1}
@@ -19,7 +19,7 @@ RUN_ONCE = {"__init__", "build", "on_train_begin", "set_model", "setUp", "__post
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Addition:
     """A value that is put into a container.
 
     Attributes:
@@ -33,7 +33,7 @@ class Keep:
     value: ast.expr
 
 
-class Keeps:
+class ContainerAdditions:
     """The values that a script puts into containers.
 
     Args:
@@ -41,7 +41,7 @@ class Keeps:
         repeats: What runs again and again in it.
     """
 
-    def __init__(self, names: Names, repeats: Repeats) -> None:
+    def __init__(self, names: Names, repeats: Repetition) -> None:
         self.names = names
         self.tree = names.tree
         self.repeats = repeats
@@ -51,7 +51,7 @@ class Keeps:
             for keep in self._read(node)
         )
 
-    def _read(self, node: ast.AST) -> Iterator[Keep]:
+    def _read(self, node: ast.AST) -> Iterator[Addition]:
         match node:
             case ast.Call(func=ast.Attribute(attr=method, value=container), args=values):
                 index = _ADDING.get(method)
@@ -88,7 +88,7 @@ class Keeps:
                 return self.repeats.hook(index) is not None
         return False
 
-    def lives_on(self, keep: Keep) -> bool:
+    def lives_on(self, keep: Addition) -> bool:
         """Whether the container still holds what earlier passes put into it."""
         loops = self.tree.loops(keep.node)
         for binding in self.names.bindings(keep.key, keep.node):
@@ -100,7 +100,7 @@ class Keeps:
                 return False
         return not self._is_emptied(keep) and not self._is_for_one_call(keep, loops)
 
-    def _is_reset(self, keep: Keep, node: ast.AST) -> bool:
+    def _is_reset(self, keep: Addition, node: ast.AST) -> bool:
         """Whether `node` gives an attribute or a global a new container as training goes on."""
         function = self.tree.function(node)
         if isinstance(function, ast.Lambda) or function is None:
@@ -110,7 +110,7 @@ class Keeps:
             return function.name not in RUN_ONCE
         return not is_own and self.names.owner(keep.key, keep.node) is self.tree.module
 
-    def _is_emptied(self, keep: Keep) -> bool:
+    def _is_emptied(self, keep: Addition) -> bool:
         owner = self.names.owner(keep.key, keep.node)
         for node in self.tree.within(owner, ast.Call, ast.Delete, ast.Assign):
             match node:
@@ -127,7 +127,7 @@ class Keeps:
                 return True
         return False
 
-    def _is_for_one_call(self, keep: Keep, loops: list[Loop]) -> bool:
+    def _is_for_one_call(self, keep: Addition, loops: list[Loop]) -> bool:
         """Whether the container is a local of a function that makes one pass over data."""
         owner = self.names.owner(keep.key, keep.node)
         if not isinstance(owner, FUNCTIONS) or owner is not self.tree.function(keep.node):
@@ -140,7 +140,7 @@ class Keeps:
     def _is_called_often(self, function: Function) -> bool:
         return any(self.repeats.of(call) is not None for call in self.repeats.calls(function))
 
-    def is_read(self, keep: Keep) -> bool:
+    def is_read(self, keep: Addition) -> bool:
         """Whether the script ever reads the container."""
         owner = self.names.owner(keep.key, keep.node)
         for node in self.tree.within(owner, ast.Name, ast.Attribute):
@@ -175,13 +175,13 @@ def base_key(node: ast.AST) -> str | None:
     return dotted(node)
 
 
-def _keep(node: ast.AST, container: ast.expr, value: ast.expr) -> Iterator[Keep]:
+def _keep(node: ast.AST, container: ast.expr, value: ast.expr) -> Iterator[Addition]:
     key = base_key(container)
     if key is not None:
-        yield Keep(node, key, value)
+        yield Addition(node, key, value)
 
 
-def _elements(node: ast.AST, container: ast.expr, value: ast.expr) -> Iterator[Keep]:
+def _elements(node: ast.AST, container: ast.expr, value: ast.expr) -> Iterator[Addition]:
     if isinstance(value, ast.List | ast.Tuple):
         for element in value.elts:
             yield from _keep(node, container, element)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 
 from memfit.fixes.guess_kind import RELEASING_METHODS
 from memfit.lint.script.bindings import Binding
-from memfit.lint.script.compiled_functions import Compilations
-from memfit.lint.script.gradient_variables import Differentiated
+from memfit.lint.script.compiled_functions import CompiledFunctions
+from memfit.lint.script.gradient_variables import GradientVariables
 from memfit.lint.script.names import Names, dotted
 from memfit.lint.script.tree import Function
 from memfit.lint.script.vocabulary import (
@@ -31,7 +31,7 @@ _FITTING = {"fit", "fit_generator"}
 _SAME_KIND = {"copy.copy", "copy.deepcopy"}
 
 
-class Kinds:
+class ExpressionKinds:
     """What the expressions of a script give.
 
     Args:
@@ -39,11 +39,11 @@ class Kinds:
         compilations: Its compiled functions.
     """
 
-    def __init__(self, names: Names, compilations: Compilations) -> None:
+    def __init__(self, names: Names, compilations: CompiledFunctions) -> None:
         self.names = names
         self.tree = names.tree
         self.compilations = compilations
-        self.differentiated = Differentiated(names)
+        self.differentiated = GradientVariables(names)
         self._known: dict[Hashable, str | None] = {}
         self._asked: set[Hashable] = set()  # being worked out: a loop may lead back to them
 

@@ -10,7 +10,7 @@ from memfit.lint.script.names import Names, dotted
 _HELPERS = ("accelerator", "fabric", "engine")
 
 
-class Differentiated:
+class GradientVariables:
     """The variables of a script that gradients are taken of.
 
     Args:

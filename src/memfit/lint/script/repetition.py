@@ -46,7 +46,7 @@ class Repeat:
         return f"at every {'call' if is_function else 'pass'} of {self.label}"
 
 
-class Repeats:
+class Repetition:
     """What runs again and again in a script.
 
     Args:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
 
-from memfit.lint.script.compiled_functions import Compilations
-from memfit.lint.script.containers import Keeps
-from memfit.lint.script.expression_kinds import Kinds
+from memfit.lint.script.compiled_functions import CompiledFunctions
+from memfit.lint.script.containers import ContainerAdditions
+from memfit.lint.script.expression_kinds import ExpressionKinds
 from memfit.lint.script.names import Names
-from memfit.lint.script.repetition import Repeats
-from memfit.lint.script.tf_data_chains import Chains
-from memfit.lint.script.training_loops import Training
+from memfit.lint.script.repetition import Repetition
+from memfit.lint.script.tf_data_chains import TfDataChains
+from memfit.lint.script.training_loops import TrainingLoops
 from memfit.lint.script.tree import Tree
 
 _NOQA = re.compile(r"#\s*noqa(?P<codes>\s*:\s*[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)?", re.IGNORECASE)
@@ -37,12 +37,12 @@ class Script:
 
     tree: Tree
     names: Names
-    compilations: Compilations
-    kinds: Kinds
-    repeats: Repeats
-    training: Training
-    chains: Chains
-    keeps: Keeps
+    compilations: CompiledFunctions
+    kinds: ExpressionKinds
+    repeats: Repetition
+    training: TrainingLoops
+    chains: TfDataChains
+    keeps: ContainerAdditions
 
 
 def read_script(text: str) -> Script:
@@ -53,10 +53,14 @@ def read_script(text: str) -> Script:
     """
     tree = Tree(ast.parse(text))
     names = Names(tree)
-    compilations = Compilations(names)
-    kinds = Kinds(names, compilations)
-    repeats = Repeats(names)
-    training, chains, keeps = Training(kinds), Chains(names, kinds), Keeps(names, repeats)
+    compilations = CompiledFunctions(names)
+    kinds = ExpressionKinds(names, compilations)
+    repeats = Repetition(names)
+    training, chains, keeps = (
+        TrainingLoops(kinds),
+        TfDataChains(names, kinds),
+        ContainerAdditions(names, repeats),
+    )
     return Script(tree, names, compilations, kinds, repeats, training, chains, keeps)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memfit.lint.script.constants import argument
-from memfit.lint.script.expression_kinds import Kinds
+from memfit.lint.script.expression_kinds import ExpressionKinds
 from memfit.lint.script.names import Names
 
 _STAGES = {
@@ -75,7 +75,7 @@ class Pipeline:
         return ()
 
 
-class Chains:
+class TfDataChains:
     """The tf.data pipelines of a script.
 
     Args:
@@ -83,7 +83,7 @@ class Chains:
         kinds: What its expressions give.
     """
 
-    def __init__(self, names: Names, kinds: Kinds) -> None:
+    def __init__(self, names: Names, kinds: ExpressionKinds) -> None:
         self.names = names
         self.kinds = kinds
 

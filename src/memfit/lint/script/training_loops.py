@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from memfit.lint.script.expression_kinds import Kinds
+from memfit.lint.script.expression_kinds import ExpressionKinds
 from memfit.lint.script.names import dotted
 from memfit.lint.script.tree import Function, Loop
 from memfit.lint.script.vocabulary import BUILDING
@@ -14,14 +14,14 @@ _MOST_STEPS = 5
 _TRAININGS = ("fold", "seed", "trial", "experiment", "config", "param", "run")
 
 
-class Training:
+class TrainingLoops:
     """Which parts of a script train.
 
     Args:
         kinds: What its expressions give.
     """
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: ExpressionKinds) -> None:
         self.kinds = kinds
         self.names = kinds.names
         self.tree = kinds.tree

@@ -1,4 +1,4 @@
-"""What of which file an expression is: columns, rows, and what was done to them on the way."""
+"""Which columns and rows of which file an expression holds, and how they were changed."""
 
 import ast
 from dataclasses import dataclass, replace
@@ -29,20 +29,20 @@ _CHANGING_CALLS = {
 }
 _CHANGING_METHODS = {"astype", "reshape", "fillna", "squeeze"}
 _SPLITTING = "sklearn.model_selection.train_test_split"
-_HELD_OUT_SHARE = 0.25  # what scikit-learn takes where it is not told
+_HELD_OUT_SHARE = 0.25  # the default of scikit-learn
 _MOST_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What an expression takes out of a file.
+class FileColumns:
+    """What an expression reads from a file.
 
     Attributes:
         path: The path of the file.
         reader: The full name of what reads it.
         columns: The columns by name; all of them if `None`.
         is_one: Whether it is a column itself, not a table of one.
-        left_out: Columns that were taken out of a table.
+        left_out: Columns that were removed from a table.
         changes: What is done to the rows, one expression each.
         split: The call that takes some of the rows for training.
     """
@@ -61,19 +61,23 @@ class Taken:
         return self.reader.startswith("pandas.")
 
 
-def take(script: Script, node: ast.AST | None, steps: int = _MOST_STEPS) -> Taken | None:
+def find_columns(
+    script: Script, node: ast.AST | None, steps: int = _MOST_STEPS
+) -> FileColumns | None:
     """Returns what `node` takes out of a file, or `None` if that is not understood."""
     match node if steps else None:
         case ast.Name() as name:
-            return _take_variable(script, name, steps - 1)
+            return _columns_of_variable(script, name, steps - 1)
         case ast.Attribute(attr="values", value=inner):
-            return take(script, inner, steps - 1)
+            return find_columns(script, inner, steps - 1)
         case ast.Call() as call:
-            return _take_call(script, call, steps - 1)
+            return _columns_of_call(script, call, steps - 1)
         case ast.Subscript() as part:
-            return _take_column(script, part, steps - 1)
+            return _columns_of_column(script, part, steps - 1)
         case ast.BinOp(left=left, right=right) as changed:
-            found = [one for side in (left, right) if (one := take(script, side, steps - 1))]
+            found = [
+                one for side in (left, right) if (one := find_columns(script, side, steps - 1))
+            ]
             return _change(found[0], changed) if len(found) == 1 else None
     return None
 
@@ -97,85 +101,87 @@ def is_everything(index: ast.expr) -> bool:
     return False
 
 
-def _change(taken: Taken | None, node: ast.AST) -> Taken | None:
-    return None if taken is None else replace(taken, changes=(*taken.changes, node))
+def _change(found: FileColumns | None, node: ast.AST) -> FileColumns | None:
+    return None if found is None else replace(found, changes=(*found.changes, node))
 
 
-def _take_variable(script: Script, node: ast.Name, steps: int) -> Taken | None:
+def _columns_of_variable(script: Script, node: ast.Name, steps: int) -> FileColumns | None:
     binding = script.names.lookup(node.id, node)
     if binding is None or binding.how not in ("assign", "with"):
         return None
-    taken = (
-        _take_element(script, binding, steps)
+    found = (
+        _columns_of_element(script, binding, steps)
         if binding.path
-        else take(script, binding.value, steps)
+        else find_columns(script, binding.value, steps)
     )
-    if taken is None:
+    if found is None:
         return None
     written = _find_writes(script, node)
-    if not taken.is_table:
-        return replace(taken, changes=(*taken.changes, *written))
+    if not found.is_table:
+        return replace(found, changes=(*found.changes, *written))
     popped = _find_popped(script, node)
     if written or popped is None:
         return None
-    return replace(taken, left_out=taken.left_out | popped)
+    return replace(found, left_out=found.left_out | popped)
 
 
-def _take_element(script: Script, binding: Binding, steps: int) -> Taken | None:
+def _columns_of_element(script: Script, binding: Binding, steps: int) -> FileColumns | None:
     """Returns what one of the names is that an assignment sets together."""
     match binding.value, binding.path:
         case ast.Tuple(elts=parts), (at,) if at < len(parts):
-            return take(script, parts[at], steps)
+            return find_columns(script, parts[at], steps)
         case ast.Call(args=parts) as call, (at,) if script.names.called(call) == _SPLITTING:
             is_for_training = at % 2 == 0 and at // 2 < len(parts)
-            taken = take(script, parts[at // 2], steps) if is_for_training else None
-            is_first = taken is not None and taken.split is None
-            return replace(taken, split=call) if taken is not None and is_first else None
+            found = find_columns(script, parts[at // 2], steps) if is_for_training else None
+            is_first = found is not None and found.split is None
+            return replace(found, split=call) if found is not None and is_first else None
     return None
 
 
-def _take_call(script: Script, call: ast.Call, steps: int) -> Taken | None:
+def _columns_of_call(script: Script, call: ast.Call, steps: int) -> FileColumns | None:
     name = script.names.called(call)
     if name in _ENDINGS:
-        return _take_file(script, call, name)
+        return _columns_of_file(script, call, name)
     if name in _SAME_CALLS and call.args:
-        taken = take(script, call.args[0], steps)
-        return taken if len(call.args) == 1 and not call.keywords else _change(taken, call)
+        found = find_columns(script, call.args[0], steps)
+        return found if len(call.args) == 1 and not call.keywords else _change(found, call)
     if name in _CHANGING_CALLS and call.args:
-        return _change(take(script, call.args[0], steps), call)
+        return _change(find_columns(script, call.args[0], steps), call)
     if name is None and isinstance(call.func, ast.Attribute):
-        return _take_method(script, call, call.func, steps)
+        return _columns_of_method(script, call, call.func, steps)
     return None
 
 
-def _take_file(script: Script, call: ast.Call, name: str) -> Taken | None:
+def _columns_of_file(script: Script, call: ast.Call, name: str) -> FileColumns | None:
     told = {one.arg for one in call.keywords}
     most = 2 if name == "h5py.File" else 1  # the second is the mode
     if not 1 <= len(call.args) <= most or not told <= _HARMLESS:
         return None
     known = text(script.names, call.args[0])
     is_readable = known is None or known.lower().endswith(_ENDINGS[name])
-    return Taken(call.args[0], name) if is_readable else None
+    return FileColumns(call.args[0], name) if is_readable else None
 
 
-def _take_method(script: Script, call: ast.Call, method: ast.Attribute, steps: int) -> Taken | None:
-    taken = take(script, method.value, steps)
-    if taken is None:
+def _columns_of_method(
+    script: Script, call: ast.Call, method: ast.Attribute, steps: int
+) -> FileColumns | None:
+    found = find_columns(script, method.value, steps)
+    if found is None:
         return None
     is_bare = not call.args and not call.keywords
     if method.attr in _SAME_METHODS:
-        return taken if is_bare else _change(taken, call)
+        return found if is_bare else _change(found, call)
     if method.attr in _CHANGING_METHODS:
-        return _change(taken, call)
-    if method.attr == "pop" and taken.is_table and taken.columns is None:
+        return _change(found, call)
+    if method.attr == "pop" and found.is_table and found.columns is None:
         column = text(script.names, argument(call, 0, "item"))
-        return None if column is None else replace(taken, columns=(column,), is_one=True)
-    if method.attr == "drop" and taken.is_table and taken.columns is None:
-        return _leave_out(script, call, taken)
+        return None if column is None else replace(found, columns=(column,), is_one=True)
+    if method.attr == "drop" and found.is_table and found.columns is None:
+        return _leave_out(script, call, found)
     return None
 
 
-def _leave_out(script: Script, call: ast.Call, table: Taken) -> Taken | None:
+def _leave_out(script: Script, call: ast.Call, table: FileColumns) -> FileColumns | None:
     """Returns a table after `table.drop(...)`, if that is about columns."""
     told = {one.arg: one.value for one in call.keywords}
     match call.args, told:
@@ -201,19 +207,19 @@ def _read_names(script: Script, node: ast.expr) -> tuple[str, ...] | None:
     return names if len(names) == len(found) and names else None
 
 
-def _take_column(script: Script, node: ast.Subscript, steps: int) -> Taken | None:
-    taken = take(script, node.value, steps)
-    if taken is None or is_everything(node.slice):
-        return taken
+def _columns_of_column(script: Script, node: ast.Subscript, steps: int) -> FileColumns | None:
+    found = find_columns(script, node.value, steps)
+    if found is None or is_everything(node.slice):
+        return found
     names = _read_names(script, node.slice)
-    if names is None or taken.changes:
+    if names is None or found.changes:
         return None
     is_one = text(script.names, node.slice) is not None
-    if taken.reader == "h5py.File" and is_one:  # groups lead to a dataset
-        return replace(taken, columns=("/".join((*(taken.columns or ()), *names)),), is_one=True)
-    if taken.columns is not None or not (is_one or taken.is_table):
+    if found.reader == "h5py.File" and is_one:  # groups lead to a dataset
+        return replace(found, columns=("/".join((*(found.columns or ()), *names)),), is_one=True)
+    if found.columns is not None or not (is_one or found.is_table):
         return None
-    return replace(taken, columns=names, is_one=is_one)
+    return replace(found, columns=names, is_one=is_one)
 
 
 def _find_writes(script: Script, name: ast.Name) -> list[ast.AST]:
@@ -236,7 +242,7 @@ def _find_writes(script: Script, name: ast.Name) -> list[ast.AST]:
 
 
 def _find_popped(script: Script, table: ast.Name) -> frozenset[str] | None:
-    """Returns the columns that were taken out of a table before it is used here, if all known."""
+    """Returns the columns that were removed from a table before it is used here, if all known."""
     position = script.tree.begin(table)
     found = set()
     for call in script.tree.within(script.names.owner(table.id, table), ast.Call):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memfit.lint.script.constants import argument, number, text
 from memfit.lint.script.script import Script, shown
 from memfit.lint.script.tf_data_chains import Stage
-from memfit.lint.suggest.file_columns import Taken, held_out_share, take
+from memfit.lint.suggest.file_columns import FileColumns, find_columns, held_out_share
 
 # What Keras takes where `fit` is not told.
 _BATCH_SIZE = "32"
@@ -86,10 +86,10 @@ def _parts_of(call: ast.Call, *, is_fit: bool) -> list[ast.expr]:
 
 
 def _find_source(script: Script, parts: Sequence[ast.expr], find_load: FindLoad) -> _Source | None:
-    taken = [take(script, one) for one in parts]
-    known = [one for one in taken if one is not None]
-    others = [part for part, one in zip(parts, taken, strict=True) if one is None]
-    if not taken or taken[0] is None or any(find_load(one) is not None for one in others):
+    found = [find_columns(script, one) for one in parts]
+    known = [one for one in found if one is not None]
+    others = [part for part, one in zip(parts, found, strict=True) if one is None]
+    if not found or found[0] is None or any(find_load(one) is not None for one in others):
         return None
     splits = {one.split for one in known}
     if len(splits) > 1 or (others and splits != {None}):
@@ -99,13 +99,13 @@ def _find_source(script: Script, parts: Sequence[ast.expr], find_load: FindLoad)
         options = None if others else _select(script, known)
         if options is None:
             return None
-        return _Source(ast.unparse(taken[0].path), options, changes, taken[0].split)
-    code = _write_files(script, parts, taken)
+        return _Source(ast.unparse(found[0].path), options, changes, found[0].split)
+    code = _write_files(script, parts, found)
     # What is computed is made anew, of the rows of a batch.
     computed = [one for one in others if not isinstance(one, ast.Name)]
     changes += _describe(script, computed)
     is_in_order = not computed or computed == [parts[-1]]
-    return _Source(code, (), changes, taken[0].split) if code and is_in_order else None
+    return _Source(code, (), changes, found[0].split) if code and is_in_order else None
 
 
 def _describe(script: Script, changes: Sequence[ast.AST]) -> tuple[str, ...]:
@@ -120,10 +120,10 @@ def _describe(script: Script, changes: Sequence[ast.AST]) -> tuple[str, ...]:
 
 
 def _write_files(
-    script: Script, parts: Sequence[ast.expr], taken: Sequence[Taken | None]
+    script: Script, parts: Sequence[ast.expr], found: Sequence[FileColumns | None]
 ) -> str | None:
     """Returns the code of arrays in files of their own, and of names that stand for arrays."""
-    files = [one for one in taken if one is not None]
+    files = [one for one in found if one is not None]
     paths = [ast.unparse(one.path) for one in files]
     is_archive = [(text(script.names, one.path) or "").endswith(".npz") for one in files]
     is_plain = all(one.reader == "numpy.load" for one in files) and not any(is_archive)
@@ -131,16 +131,16 @@ def _write_files(
         return None
     given = [
         ast.unparse(part if one is None else one.path)
-        for part, one in zip(parts, taken, strict=True)
+        for part, one in zip(parts, found, strict=True)
         if one is not None or isinstance(part, ast.Name)
     ]
     return given[0] if len(given) == 1 else f"({', '.join(given)})"
 
 
-def _select(script: Script, taken: Sequence[Taken]) -> tuple[str, ...] | None:
+def _select(script: Script, found: Sequence[FileColumns]) -> tuple[str, ...] | None:
     """Returns the arguments that take columns of one file, as features and label."""
-    features, labels = taken[0], taken[1:]
-    files = {(one.reader, ast.unparse(one.path)) for one in taken}
+    features, labels = found[0], found[1:]
+    files = {(one.reader, ast.unparse(one.path)) for one in found}
     if len(files) > 1 or len(labels) > 1 or not all(one.is_one for one in labels):
         return None
     label = next((one.columns[0] for one in labels if one.columns), None)
