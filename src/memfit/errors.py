@@ -1,17 +1,17 @@
-"""What memfit raises.
+"""The errors that memfit raises.
 
 ```
 MemfitError
-├── InvalidSizeError (ValueError)       a memory size cannot be read
-├── UsageError (ValueError)             a command was called in a way that cannot work
-├── BudgetError (MemoryError)           a training cannot be made to fit
-├── RunNotFoundError (FileNotFoundError)  there is no such run
-├── RunExistsError (FileExistsError)    a folder already holds a run
-├── DataNotFoundError (FileNotFoundError)  there is no such data
-├── DataError (ValueError)              data cannot be streamed as it is
-│   └── DataChangedError                data is not what it was
-├── MissingPackageError (ImportError)   a kind of data needs a package that is not installed
-└── IsolatedError (RuntimeError)        a process of its own ended without a result
+├── InvalidSizeError (ValueError)          a memory size cannot be read
+├── UsageError (ValueError)                a command was called in a way that cannot work
+├── BudgetError (MemoryError)              a training cannot be made to fit
+├── RunNotFoundError (FileNotFoundError)   a run was not found
+├── RunExistsError (FileExistsError)       a folder already holds a run
+├── DataNotFoundError (FileNotFoundError)  data was not found
+├── DataError (ValueError)                 data cannot be streamed as it is
+│   └── DataChangedError                   data has changed
+├── MissingPackageError (ImportError)      a kind of data needs a package that is not installed
+└── IsolatedError (RuntimeError)           a function in its own process returned no result
 ```
 
 Every message says what was received, what was expected and what to do next.
@@ -47,7 +47,7 @@ class BudgetError(MemfitError, MemoryError):
 
 
 class RunNotFoundError(MemfitError, FileNotFoundError):
-    """There is no such run."""
+    """A run was not found."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -61,7 +61,7 @@ class RunExistsError(MemfitError, FileExistsError):
 
 
 class DataNotFoundError(MemfitError, FileNotFoundError):
-    """There is no such data."""
+    """Data was not found."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -72,7 +72,7 @@ class DataError(MemfitError, ValueError):
 
 
 class DataChangedError(DataError):
-    """Data is not what it was when the stream, or its state, was made."""
+    """Data has changed since the stream, or its state, was made."""
 
 
 class MissingPackageError(MemfitError, ImportError):
@@ -80,12 +80,12 @@ class MissingPackageError(MemfitError, ImportError):
 
 
 class IsolatedError(MemfitError, RuntimeError):
-    """A function that ran in a process of its own gave no result."""
+    """A function that ran in its own process returned no result."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(
-            f"{name}() ran in a process of its own and gave no result: {reason}. "
-            "Nothing of this process is touched; run it with less data, or look at its own output."
+            f"{name}() ran in its own process and returned no result: {reason}. "
+            "This process is not affected. Run it with less data, or check its own output."
         )
         self.reason = reason
         self._name = name

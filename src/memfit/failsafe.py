@@ -1,4 +1,4 @@
-"""The monitor never harms the training: what fails inside memfit stays inside memfit."""
+"""An error inside memfit never ends the training: it is recorded, and the training continues."""
 
 import contextlib
 import functools
@@ -22,14 +22,14 @@ def harmless(
         try:
             return function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  # this is the one place for it
-            _tell(getattr(function, "__qualname__", repr(function)), error)
+            _report(getattr(function, "__qualname__", repr(function)), error)
             return None
 
     return call
 
 
-def _tell(where: str, error: Exception) -> None:
+def _report(where: str, error: Exception) -> None:
     if on_trouble is None:
         return
-    with contextlib.suppress(Exception):  # nobody is left to tell
+    with contextlib.suppress(Exception):  # the recorder itself failed
         on_trouble(where, error)

@@ -18,8 +18,8 @@ def test_a_missing_script_is_named_and_nothing_is_recorded(memfit):
 
     assert done.returncode == 2
     assert done.stderr == (
-        "memfit: There is no such script. Received: 'trian.py'. Expected a Python script. "
-        "Give it as you would to python: memfit run train.py\n"
+        "memfit: SCRIPT must be a file that exists. Received: 'trian.py'. "
+        "Write it as you would for python: memfit run train.py\n"
     )
     assert not (memfit.cwd / "memfit-runs").exists()
 
@@ -30,7 +30,7 @@ def test_a_folder_is_not_a_script(memfit):
     done = memfit("run", "src")
 
     assert done.returncode == 2
-    assert "That is a folder without a __main__.py. Received: 'src'." in done.stderr
+    assert "SCRIPT must be a file, or a folder with a __main__.py. Received: 'src'." in done.stderr
 
 
 def test_a_module_that_is_not_there_gives_pythons_own_message(memfit):

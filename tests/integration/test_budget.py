@@ -138,7 +138,7 @@ for _ in range(2):
         model.fit(x, x[:, :1], verbose=0)
     models = [keras.Sequential([keras.layers.Dense(1)]) for _ in range(3)]
     keras_tuner.RandomSearch(Tuned(), max_trials=3, overwrite=True).search(verbose=0)
-    told = list(observed.look(0.0))
+    told = list(observed.find_new(0.0))
 for one in told:
     by = "a tuner" if getattr(one, "by_tuner", False) else "the script"
     print(type(one).__name__, getattr(one, "thing", ""), "by", by, "at", one.statement)

@@ -68,8 +68,8 @@ def test_a_missing_file_is_wrong_use_and_nothing_is_linted(memfit):
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "memfit: There is no such file or folder. Received: 'trian.py'. Expected Python files, or "
-        "folders to search for them. Give them like: memfit lint train.py src\n"
+        "memfit: FILE must be a file or folder that exists. Received: 'trian.py'. "
+        "Write it like: memfit lint train.py src\n"
     )
 
 
@@ -80,8 +80,8 @@ def test_a_folder_without_python_files_is_wrong_use(memfit):
 
     assert done.returncode == 2
     assert done.stderr == (
-        "memfit: There is no Python file in that folder. Received: 'data'. Expected files that end "
-        "in .py, outside hidden folders and environments. Name them one by one.\n"
+        "memfit: A folder must contain files that end in .py, outside hidden folders and "
+        "environments. Received: 'data'. Name the files one by one.\n"
     )
 
 

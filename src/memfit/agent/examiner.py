@@ -149,9 +149,9 @@ class Examiner:
         begun_s = time.perf_counter()
         now_t_s = self._clock()
         counted = count_things()
-        grown = self._names.look(now_t_s, _MOST_S)
+        grown = self._names.find_grown(now_t_s, _MOST_S)
         buffers = read_buffers(now_t_s, self._observed)
-        for one in (*grown, *self._observed.look(now_t_s), *buffers):
+        for one in (*grown, *self._observed.find_new(now_t_s), *buffers):
             self._write(one)
         self._explained_bytes = sum(one.growth_bytes for one in grown)
         self._explained_bytes += sum(one.held_bytes for one in buffers)
@@ -246,7 +246,7 @@ class Examiner:
         begun_s = time.perf_counter()
         now_t_s = self._clock()
         census = take_census()
-        for one in self._names.look(now_t_s, _MOST_S, census.roots):
+        for one in self._names.find_grown(now_t_s, _MOST_S, census.roots):
             self._write(one)
         cost_s = time.perf_counter() - begun_s
         self._write(Look(now_t_s, "census", round(cost_s, 6), census.numbers, census.sizes))

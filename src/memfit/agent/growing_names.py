@@ -1,4 +1,4 @@
-"""What the user's own names hold, look by look, and which of it has grown."""
+"""What the user's own names hold at each check, and which of it has grown."""
 
 import functools
 import itertools
@@ -30,9 +30,9 @@ from memfit.user_code.statements import (
 )
 
 _ARRAYS = frozenset({"array", "tensor", "variable", "view", "torch view"})
-_LOOKED_AT = 24
+_NUM_NEWEST = 24
 _LEAST_LONGER = 3
-# Something that is made once, however large, has grown in one look only.
+# Something that is made once, however large, has grown in one check only.
 _LEAST_RISES = 2
 _LEAST_GROWTH_BYTES = 1_000_000
 # Tensors that look small may be views of large ones.
@@ -48,7 +48,7 @@ _BY_NUMBER = frozenset(
 
 @dataclass(slots=True)
 class _Seen:
-    """The size of what one name holds, look by look.
+    """The size of what one name holds, from check to check.
 
     What is filled and emptied again has grown only where it stands above all earlier fillings.
     """
@@ -61,7 +61,7 @@ class _Seen:
     num_rises: int = 0
 
     def see(self, now_t_s: float, size: int, first_item: weakref.ref[Any] | None) -> None:
-        """Takes the size of another look."""
+        """Adds the size at another check."""
         is_another = self.first_item is not None and self.first_item is not first_item
         if size < self.size or is_another:
             self.first_t_s, self.first_size, self.num_rises = now_t_s, self.highest, 0
@@ -78,7 +78,7 @@ class GrowingNames:
         self._is_debugged = sys.gettrace() is not None
 
     def _note_mapped(self, held: Held, now_t_s: float) -> Iterator[Holding]:
-        """A mapped file is told once: its pages are memory, but not the script's."""
+        """A mapped file is written once: its pages are memory, but not the script's."""
         owner = held.owner
         if type(held.value).__name__ != "memmap" or owner.text in self._seen:
             return
@@ -99,12 +99,12 @@ class GrowingNames:
             statement=statement.text if statement else None,
         )
 
-    def look(self, now_t_s: float, most_s: float, roots: Iterable[Any] = ()) -> list[Holding]:
-        """Returns what has grown since the first look, the most first.
+    def find_grown(self, now_t_s: float, most_s: float, roots: Iterable[Any] = ()) -> list[Holding]:
+        """Returns what has grown since the first check, the most first.
 
         Args:
             now_t_s: When.
-            most_s: Time after which the look ends, wherever it is.
+            most_s: Time after which the search ends, complete or not.
             roots: Objects to begin at, apart from the user's own names.
         """
         found = find_held(most_s, reads_locals=not self._is_debugged, roots=roots)
@@ -131,7 +131,7 @@ def _first_item(value: Any) -> weakref.ref[Any] | None:
         return None
     first = next(iter(value.values() if issubclass(type(value), dict) else value))
     if any(kind.__module__ == "numpy" for kind in type(first).__mro__):
-        return None  # an array that somebody refers to weakly cannot be resized in place
+        return None  # an array with a weak reference cannot be resized in place
     try:
         return weakref.ref(first)
     except TypeError:  # a number, text, a tuple
@@ -240,13 +240,13 @@ def _newest(value: Any) -> tuple[Sequence[Any], str]:
     """The last elements, without a copy of what may be millions of them."""
     kind = type(value)
     if issubclass(kind, functools._lru_cache_wrapper):
-        return cached_values(value)[-_LOOKED_AT:], "lru_cache"
+        return cached_values(value)[-_NUM_NEWEST:], "lru_cache"
     if issubclass(kind, dict):
-        return list(itertools.islice(reversed(value.values()), _LOOKED_AT)), "dict"
+        return list(itertools.islice(reversed(value.values()), _NUM_NEWEST)), "dict"
     if issubclass(kind, list | deque):
-        return list(itertools.islice(reversed(value), _LOOKED_AT)), kind.__name__
+        return list(itertools.islice(reversed(value), _NUM_NEWEST)), kind.__name__
     if issubclass(kind, set):
-        return list(itertools.islice(value, _LOOKED_AT)), kind.__name__
+        return list(itertools.islice(value, _NUM_NEWEST)), kind.__name__
     known = describe(value)
     return (), "graph" if known is not None and known.kind == "graph" else "array"
 

@@ -65,7 +65,7 @@ def _hook_python() -> None:
     _hook_maker("multiprocessing.process", "BaseProcess", "start", "process")
     _hook_maker(*_FIGURES)
     gc_pause.watch()
-    gc.collect = _telling_caller("gc.collect", gc.collect)
+    gc.collect = _noting_caller("gc.collect", gc.collect)
 
 
 @harmless
@@ -91,7 +91,7 @@ def _watch_keras(keras: Any) -> None:
         tell_after(owner, method, functools.partial(observed.made, kind))
     clear = keras.utils.clear_session
     for place in (keras.utils, keras.backend):
-        place.clear_session = _telling_caller("clear_session", clear)
+        place.clear_session = _noting_caller("clear_session", clear)
     tell_after(enqueuer_class(), "__init__", note_enqueuer)
 
 
@@ -125,7 +125,7 @@ def _counting(count: Callable[[], None]) -> Callable[[Any], Any]:
     return make
 
 
-def _telling_caller(name: str, original: Any) -> Any:
+def _noting_caller(name: str, original: Any) -> Any:
     """Returns a function whose calls are counted where the user's own code makes them."""
 
     @functools.wraps(original)
@@ -176,7 +176,7 @@ def _with_monitor(original: Any) -> Any:
 
 @harmless
 def _note_data(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Arrays that are given whole: Keras copies them for some backends."""
+    """Notes arrays that are passed to `fit`: Keras copies them for some backends."""
     given = [*args[:2], kwargs.get("x"), kwargs.get("y")]
     size_bytes = sum(
         thing.size_bytes for one in given for thing in things_in(one) if thing.kind == "array"

@@ -1,4 +1,4 @@
-"""Where Keras's `fit` meets memfit: the callback that records."""
+"""`MemoryMonitor`: the Keras callback that records memory."""
 
 import sys
 from pathlib import Path
@@ -46,7 +46,7 @@ class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras sh
         self._adds_logs = logs
         self._recorder: Recorder | None = None
         self._counters = Counters()
-        self._has_told = False
+        self._has_notified = False
 
     @property
     def run(self) -> Path | None:
@@ -147,9 +147,9 @@ class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras sh
                 self._run = create_run(sys.argv[0] or "notebook", self._out)
             return Recorder(self._run, self._counters, is_alone=True)
         except OSError as error:
-            self._tell(
+            self._notify(
                 f"cannot write a recording to {self._out or 'memfit-runs/'} ({error}). "
-                "Training goes on without one; name a folder with MemoryMonitor(out=...)."
+                "Training continues without one; name a folder with MemoryMonitor(out=...)."
             )
             return None
 
@@ -164,13 +164,13 @@ class MemoryMonitor(keras.callbacks.Callback):  # type: ignore[misc]  # Keras sh
             return
         recorder.close()
         if recorder.error is not None:
-            self._tell(f"the recording in {recorder.run} has gaps ({recorder.error}).")
+            self._notify(f"the recording in {recorder.run} has gaps ({recorder.error}).")
         else:
-            self._tell(f"memory recorded in {recorder.run}; see it with: memfit report")
+            self._notify(f"memory recorded in {recorder.run}; see it with: memfit report")
 
-    def _tell(self, sentence: str) -> None:
-        if not self._has_told:
-            self._has_told = True
+    def _notify(self, sentence: str) -> None:
+        if not self._has_notified:
+            self._has_notified = True
             say(sentence)
 
 

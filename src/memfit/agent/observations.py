@@ -1,4 +1,4 @@
-"""What the hooks tell while the script runs: what it makes, compiles and calls, line by line."""
+"""What the hooks report while the script runs: what it makes, compiles and calls, by line."""
 
 import gc
 import sys
@@ -30,7 +30,7 @@ _LEAST_MORE = 3
 # A function is traced once or twice in good order: for training and not, for the last batch.
 _LEAST_TRACES = 4
 # One of these is enough to ask about.
-_TOLD_AT_ONCE = frozenset({"tape", "loader", "process"})
+_WRITTEN_AT_ONCE = frozenset({"tape", "loader", "process"})
 _LEAST_LOADED_BYTES = 16_000_000
 _MOST_SITES = 4096
 _TUNER = "keras_tuner"
@@ -106,7 +106,7 @@ class Observed:
 
     @harmless
     def loaded(self, by: str, size_bytes: int, copied_bytes: int) -> None:
-        """Notes data that is handed over whole."""
+        """Notes data that is passed as complete arrays."""
         line = _find_line()
         if line is not None and size_bytes >= _LEAST_LOADED_BYTES:
             self._loaded[(by, line)] = Loaded(
@@ -118,12 +118,12 @@ class Observed:
         known = self._alive.get(id(thing))
         return known[1][1:] if known is not None and known[0]() is thing else None
 
-    def look(self, now_t_s: float) -> Iterator[Made | Retraced | Called | Loaded]:
-        """Yields what is worth writing down by now."""
+    def find_new(self, now_t_s: float) -> Iterator[Made | Retraced | Called | Loaded]:
+        """Yields what is worth writing to the recording by now."""
         alive = Counter(site for _, site in list(self._alive.values()))
         for site, made in list(self._made.items()):
             since_t_s, before = self._first.setdefault(site, (now_t_s, made))
-            if made - before >= _LEAST_MORE or (site[0] in _TOLD_AT_ONCE and alive[site]):
+            if made - before >= _LEAST_MORE or (site[0] in _WRITTEN_AT_ONCE and alive[site]):
                 by_tuner = site in self._by_tuner
                 counts = (before, made, alive[site])
                 yield Made(now_t_s, since_t_s, site[0], *counts, *place_at(*site[1:]), by_tuner)

@@ -1,4 +1,4 @@
-"""Which phase the training is in, told as marks; calls in quick succession are one phase."""
+"""Which phase the training is in, written as marks; calls in quick succession are one phase."""
 
 import time
 from collections.abc import Callable

@@ -40,7 +40,7 @@ def _read_queues() -> list[DataStage]:
 
 
 def _read_queue(enqueuer: Any) -> DataStage | None:
-    """Batches wait in it as results of workers; one that is ready tells the size of all."""
+    """Batches wait in it as results of workers; one that is ready gives the size of all."""
     waiting = list(enqueuer.future_queue.queue)
     ready = [one for one in waiting if getattr(one, "_success", False)]
     if not ready:

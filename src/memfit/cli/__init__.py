@@ -1,6 +1,6 @@
-"""The command line: one module a command, and the one place that makes exit codes of errors.
+"""The command line: one module a command, and the one place that turns errors into exit codes.
 
-0 well, 1 failed, 2 wrong use, 3 a problem was found (with `--check`).
+0 success, 1 failed, 2 wrong use, 3 a problem was found (with `--check`).
 """
 
 import argparse
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemfitError as error:
         say(str(error))
         return error.exit_code
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed the pipe
         sys.stderr.close()
         return 0
 
@@ -36,7 +36,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands. Loads nothing heavy: `--help` must be quick."""
     parser = argparse.ArgumentParser(
         prog="memfit",
-        description="Keeps Keras training inside the memory there is.",
+        description="Keep Keras training within the available memory.",
         epilog="Start with: memfit run train.py",
     )
     parser.add_argument("--version", action="version", version=f"memfit {memfit.__version__}")

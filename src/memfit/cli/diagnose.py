@@ -1,15 +1,15 @@
-"""`memfit diagnose`: the summary of a run again."""
+"""`memfit diagnose`: the diagnosis of a recorded run."""
 
 import argparse
 import sys
 
-HELP = "Print the diagnosis of a run again."
+HELP = "Print the diagnosis of a recorded run."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of this command."""
     parser.add_argument(
-        "name", metavar="RUN", nargs="?", help="folder or name; the newest if left out"
+        "name", metavar="RUN", nargs="?", help="folder or name of a run (default: the newest)"
     )
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.add_argument("--check", action="store_true", help="exit with 3 if a problem was found")

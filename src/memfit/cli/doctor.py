@@ -1,9 +1,9 @@
-"""`memfit doctor`: what this machine offers, and what to set."""
+"""`memfit doctor`: memory limits and settings of this machine."""
 
 import argparse
 import sys
 
-HELP = "Say what this machine offers for training, and what to set."
+HELP = "Check memory limits, devices and settings of this machine."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

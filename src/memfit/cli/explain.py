@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memfit.errors import UsageError
 
-HELP = "Say what a finding means, how it is known, and what helps and does not."
+HELP = "Explain a finding: what it means, its evidence, what helps."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "code",
         metavar="CODE",
         nargs="?",
-        help="such as held-tensors or MF201; nothing lists findings",
+        help="such as held-tensors or MF201 (default: list all)",
     )
 
 
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _unknown(code: str, codes: Sequence[str]) -> str:
-    """Says what was meant, where that can be told."""
+    """Suggests the nearest code, if one is near."""
     near = difflib.get_close_matches(code, codes, n=1)
     hint = f"Did you mean {near[0]}?" if near else "List them with: memfit explain"
     return f"No finding has that code. Received: {code!r}. Expected one of {len(codes)}. {hint}"

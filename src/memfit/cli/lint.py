@@ -1,4 +1,4 @@
-"""`memfit lint`: what can be seen in code before anything runs."""
+"""`memfit lint`: memory problems in source code, before it runs."""
 
 import argparse
 import os
@@ -13,16 +13,16 @@ from memfit.errors import UsageError
 if TYPE_CHECKING:
     from memfit.lint.hint import Hint
 
-HELP = "Look for what makes memory grow in code, before it runs."
+HELP = "Find memory problems in source code, before it runs."
 _SKIPPED = {"site-packages", "__pycache__", "venv", "node_modules"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of this command."""
     parser.add_argument(
-        "paths", metavar="FILE", nargs="+", type=Path, help="Python file, or folder of them"
+        "paths", metavar="FILE", nargs="+", type=Path, help="Python file, or folder to search"
     )
-    parser.add_argument("--json", action="store_true", help="print a JSON list")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,14 +62,14 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if not path.exists():
             raise UsageError(
-                f"There is no such file or folder. Received: {str(path)!r}. Expected Python files, "
-                "or folders to search for them. Give them like: memfit lint train.py src"
+                f"FILE must be a file or folder that exists. Received: {str(path)!r}. "
+                "Write it like: memfit lint train.py src"
             )
         files = sorted(_search(path)) if path.is_dir() else [path]
         if not files:
             raise UsageError(
-                f"There is no Python file in that folder. Received: {str(path)!r}. Expected files "
-                "that end in .py, outside hidden folders and environments. Name them one by one."
+                f"A folder must contain files that end in .py, outside hidden folders and "
+                f"environments. Received: {str(path)!r}. Name the files one by one."
             )
         found.update(dict.fromkeys(files))
     return list(found)

@@ -1,4 +1,4 @@
-"""Loads the run that a user names, and writes what they asked for."""
+"""Loads the run that a user names, and writes files for them."""
 
 from pathlib import Path
 
@@ -22,6 +22,6 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            f"Cannot write there ({error.strerror}). Received: {str(path)!r}. "
-            "Expected a file in a folder that exists and can be written. Name another with -o."
+            f"The file must be in a folder that exists and can be written ({error.strerror}). "
+            f"Received: {str(path)!r}. Name another with -o."
         ) from error

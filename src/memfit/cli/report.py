@@ -4,16 +4,16 @@ import argparse
 import sys
 from pathlib import Path
 
-HELP = "Write a run as one HTML page that works offline."
+HELP = "Write the report of a run as one HTML page that works offline."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of this command."""
     parser.add_argument(
-        "name", metavar="RUN", nargs="?", help="folder or name; the newest if left out"
+        "name", metavar="RUN", nargs="?", help="folder or name of a run (default: the newest)"
     )
     parser.add_argument(
-        "-o", "--out", type=Path, metavar="FILE", help="the page; RUN/report.html if left out"
+        "-o", "--out", type=Path, metavar="FILE", help="the page (default: RUN/report.html)"
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from memfit.errors import UsageError
 from memfit.units import parse_size
 
-HELP = "Run a script, unchanged, and say what its memory does."
+HELP = "Run a script unchanged, record its memory and print a diagnosis."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,34 +14,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "memfit run [options] SCRIPT [ARGS ...]\n       memfit run [options] -m MODULE [ARGS ...]"
     )
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="keep the recording here")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
-    parser.add_argument("--quiet", action="store_true", help="show no live line and no summary")
     parser.add_argument(
-        "--check", action="store_true", help="exit with 3 if memory grows or nears its limit"
+        "--out", type=Path, metavar="FOLDER", help="folder for the recording (default: a new one)"
     )
     parser.add_argument(
-        "--limit", metavar="SIZE", help="judge against this limit, such as 4GB, if it is the lowest"
+        "--json", type=Path, metavar="FILE", help="also write the diagnosis as JSON"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print no live line and no summary")
+    parser.add_argument("--check", action="store_true", help="exit with 3 if a problem was found")
+    parser.add_argument(
+        "--limit", metavar="SIZE", help="assume this memory limit, such as 4GB, if it is the lowest"
     )
     budgets = parser.add_mutually_exclusive_group()
     budgets.add_argument(
         "--budget", metavar="SIZE", help="keep every model.fit within this memory, such as 4GB"
     )
     budgets.add_argument(
-        "--device-budget", metavar="SIZE", help="keep it within this memory of the accelerator"
+        "--device-budget", metavar="SIZE", help="the same for the memory of the accelerator"
     )
     parser.add_argument(
         "--no-logs", action="store_true", help="keep memory figures out of Keras's logs"
     )
     parser.add_argument(
-        "--pss", action="store_true", help="also measure memory with shared pages counted once"
-    )
-    parser.add_argument("-m", action="store_true", dest="is_module", help="SCRIPT is a module")
-    parser.add_argument(
-        "target", metavar="SCRIPT", help="the script, as you would give it to python"
+        "--pss", action="store_true", help="also measure with shared pages counted once"
     )
     parser.add_argument(
-        "arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its own arguments"
+        "-m", action="store_true", dest="is_module", help="SCRIPT is the name of a module"
+    )
+    parser.add_argument(
+        "target", metavar="SCRIPT", help="the script, as you would pass it to python"
+    )
+    parser.add_argument(
+        "arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script"
     )
 
 
@@ -66,19 +70,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _require_script(path: Path) -> None:
-    """Checks what Python would only say in its own, longer way."""
-    expected = "Expected a Python script. Give it as you would to python: memfit run train.py"
+    """Checks the path before Python does, for a shorter message."""
+    expected = "Write it as you would for python: memfit run train.py"
     if not path.exists():
-        raise UsageError(f"There is no such script. Received: {str(path)!r}. {expected}")
+        raise UsageError(f"SCRIPT must be a file that exists. Received: {str(path)!r}. {expected}")
     if path.is_dir() and not (path / "__main__.py").exists():
         raise UsageError(
-            f"That is a folder without a __main__.py. Received: {str(path)!r}. {expected}"
+            "SCRIPT must be a file, or a folder with a __main__.py. "
+            f"Received: {str(path)!r}. {expected}"
         )
 
 
 def _require_writable(path: Path) -> None:
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise UsageError(
-            f"Cannot write the result there. Received: --json {str(path)!r}. "
-            "Expected a file in a folder that exists. Nothing was run."
+            f"--json must be a file in a folder that exists. Received: {str(path)!r}. "
+            "Nothing was run."
         )

@@ -1,11 +1,11 @@
-"""`memfit runs`: what ran before."""
+"""`memfit runs`: the recorded runs."""
 
 import argparse
 import sys
 
 from memfit.messages import say
 
-HELP = "List the runs recorded here, the newest first."
+HELP = "List the recorded runs, the newest first."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -32,8 +32,8 @@ def open_run(target: str, out: Path | None) -> Path:
     except OSError as error:
         run = Path(tempfile.mkdtemp(prefix="memfit-"))
         say(
-            f"cannot write to {out or 'memfit-runs/'} ({error.strerror}). The script runs all the "
-            f"same; this run is recorded in {run}. Name another folder with --out."
+            f"cannot write to {out or 'memfit-runs/'} ({error.strerror}). The script still runs; "
+            f"this run is recorded in {run}. Name another folder with --out."
         )
     return run
 
@@ -62,8 +62,8 @@ def supervise(
             if watched.error is not None and not has_told:
                 has_told = True
                 say(
-                    f"cannot write the recording ({watched.error.strerror}). The script goes on; "
-                    "the recording has a gap from here until there is room again."
+                    f"cannot write the recording ({watched.error.strerror}). The script continues; "
+                    "the recording has a gap until the disk has room again."
                 )
             status_line.update(watched.sample)
 

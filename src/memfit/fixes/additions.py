@@ -14,7 +14,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
 class Replacement(Protocol):
-    """Gives what to add in the place of an expression; `None` where nobody can tell."""
+    """Gives what to add in the place of an expression; `None` where that is not known."""
 
     def __call__(self, node: ast.expr, /, *, is_alone: bool) -> ast.expr | None:
         """Changes `node`, which is all that is added or one thing of several."""
@@ -25,7 +25,7 @@ def change_added(module: ast.Module, holder: str, change: Replacement) -> bool:
 
     Args:
         module: The statement.
-        holder: Who keeps what is added; it tells which of several additions is meant.
+        holder: Who keeps what is added; it selects one of several additions.
         change: What to add instead.
 
     Returns:
@@ -149,5 +149,5 @@ def _each(node: ast.expr, change: Replacement, *, is_alone: bool = True) -> ast.
 def _all(nodes: list[ast.expr], change: Replacement) -> list[ast.expr] | None:
     in_question = [one for one in nodes if kind_of(one) != "plain"]
     changed = [_each(one, change, is_alone=in_question == [one]) for one in nodes]
-    whole = [one for one in changed if one is not None]
-    return whole if len(whole) == len(nodes) else None
+    known = [one for one in changed if one is not None]
+    return known if len(known) == len(nodes) else None

@@ -9,7 +9,7 @@ CACHED_STAYS = (
 )
 _BATCHING = frozenset({"batch", "padded_batch", "ragged_batch"})
 # What may stand between a batch and a shuffle for them to change places. Past a take or a skip,
-# for one, a shuffle would mix what is trained on with what is held back.
+# for one, a shuffle would mix what is trained on with what is held out.
 _TRANSPARENT = frozenset({"filter", "map", "prefetch", "repeat", "with_options"})
 _ENOUGH_PREFETCHED = 2
 _ENOUGH_QUEUED = 10

@@ -33,7 +33,7 @@ def fix_statement(
             stage: `"shuffle"`, `"cache"`, `"prefetch"` or `"queue"`; with none, all stages are
             looked at.
         holder: Who keeps it, such as `"losses (global of train.py)"`; for a retraced function its
-            name. It tells which call is meant where a statement has several.
+            name. It selects the call where a statement has several.
         argument: The argument of a retraced function that is a Python number.
         compiler: What traces that function, such as `"tf.function"`.
 
@@ -122,7 +122,7 @@ def _release_graph(module: ast.Module, item_kind: str, holder: str) -> bool:
 
 
 def _shrink(module: ast.Module, item_kind: str, holder: str) -> bool:
-    """Adds the number of a loss, or a copy of what would keep the whole array it is a part of."""
+    """Adds the number of a loss, or a copy of a part that would keep all of its array."""
     copying = {"view": "copy", "torch view": "clone"}.get(item_kind)
 
     def number(node: ast.expr, *, is_alone: bool) -> ast.expr | None:

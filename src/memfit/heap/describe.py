@@ -98,7 +98,7 @@ def things_in(value: Any) -> Iterator[LiveObject]:
 
 
 def _ask_backend(name: str, value: Any) -> LiveObject | None:
-    """One strange object (a tracer, a fake tensor) must not end the look at all the others."""
+    """One strange object (a tracer, a fake tensor) must not end the walk over all the others."""
     try:
         return load("observe", name).describe(value)
     except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
@@ -143,7 +143,7 @@ def plain_size_bytes(value: Any) -> int:
 
 
 def _describe_array(value: Any) -> LiveObject | None:
-    """A view keeps the whole buffer that it looks at."""
+    """A view keeps all of the buffer that it shows a part of."""
     if not hasattr(value, "nbytes") or not hasattr(value, "dtype"):
         return None
     if any(one.__name__ == "memmap" for one in type(value).__mro__):

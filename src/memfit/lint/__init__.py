@@ -1,4 +1,4 @@
-"""Static hints: what can be seen in a script before it runs. Text in, hints out; pure."""
+"""Hints on a script before it runs: source text in, hints out; pure."""
 
 from memfit.lint.all_rules import RULES as RULES
 from memfit.lint.all_rules import rule_for as rule_for

@@ -1,4 +1,4 @@
-"""The table of all rules, and the runtime cause that each would have prevented."""
+"""The table of all rules, and the cause that each one prevents at run time."""
 
 from memfit.lint.rules import (
     compiled_in_loop,
@@ -20,7 +20,7 @@ NOT_READ = Rule(
     "MF001",
     "not-read",
     None,
-    "The file is not Python that can be parsed, so nothing in it was looked at.",
+    "The file is not Python that can be parsed, so nothing in it was checked.",
 )
 FAMILIES = (
     pipelines,
@@ -45,7 +45,7 @@ RULES: tuple[Rule, ...] = tuple(
 
 
 def rule_for(cause: str) -> tuple[str, ...]:
-    """Returns the codes of the rules that would have seen `cause` before the script ran.
+    """Returns the codes of the rules that find `cause` before the script runs.
 
     Example:
     >>> rule_for("retracing")

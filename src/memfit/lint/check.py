@@ -26,7 +26,7 @@ def lint_source(text: str, file: str = "<text>") -> tuple[Hint, ...]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a user's "\\d" is no matter of ours
+            warnings.simplefilter("ignore")  # such as an invalid escape in the user's script
             script = read_script(text)
             silenced = read_silenced(text)
             seen = [one for family in FAMILIES for one in family.check(script)]
@@ -42,7 +42,7 @@ def lint_source(text: str, file: str = "<text>") -> tuple[Hint, ...]:
 
 
 def unreadable(file: str, why: str, line: int = 1, column: int = 1) -> Hint:
-    """Returns the hint on a file that could not be looked at."""
+    """Returns the hint on a file that could not be checked."""
     return Hint(
         NOT_READ.code,
         f"this file cannot be read as Python: {why}",

@@ -20,10 +20,10 @@ def read_tree_bytes() -> int:
 
 
 class Peak:
-    """A `with` block that knows the most memory taken inside it.
+    """A `with` block that measures the peak of memory inside it.
 
     The kernel's own high-water mark is set back at the beginning. Where it cannot be, a thread
-    looks every 2 ms. What child processes take is added as it is when asked for.
+    reads it every 2 ms. What child processes take is added as it is when asked for.
 
     Example:
         ```python

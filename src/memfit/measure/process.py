@@ -60,7 +60,7 @@ class ProportionalMemory(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         pss_bytes: Own pages plus a share of each shared page.
-        uss_bytes: Pages that nobody shares: what would be freed if it ended.
+        uss_bytes: Pages that are not shared: what would be freed if it ended.
     """
 
     pss_bytes: int
@@ -140,7 +140,7 @@ def _read_with_psutil(pid: int) -> ProcessMemory | None:
 def _list_below(pid: int) -> list[tuple[int, int]]:
     """Pairs of parent and child, from the kernel's own lists where it keeps them.
 
-    psutil has to look at every process there is.
+    psutil has to read every process.
     """
     if not _KERNEL_LISTS.exists():
         return _list_with_psutil(pid)
@@ -181,7 +181,7 @@ def _name_of(pid: int) -> str:
 
 
 def count_files(pid: int) -> int | None:
-    """Returns how many files the process has open; `None` where that cannot be told."""
+    """Returns how many files the process has open; `None` where that cannot be read."""
     try:
         return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:

@@ -1,7 +1,7 @@
-"""What `memfit lint` says of a script and of its own modules, for the recording.
+"""The hints of `memfit lint` on a script and on its own modules, for the recording.
 
-The texts are read before the script starts, so that they are what ran. They are looked at one by
-one while it runs, so that nobody waits for it.
+The texts are read before the script starts, so that they are what ran. They are checked one by
+one while it runs, so that the start is not delayed.
 """
 
 import ast

@@ -54,7 +54,7 @@ class ProcessSampler:
         )
 
     def _read_children_own(self, children: Sequence[ChildMemory]) -> int | None:
-        """What workers share with nobody: reading it costs the kernel a walk over their pages."""
+        """The unshared memory of workers: the kernel walks over their pages to read it."""
         now_s = time.monotonic()
         if not children or now_s - self._children_read_t_s < CHILDREN_EVERY_S:
             return None

@@ -2,8 +2,8 @@
 
 The supervisor and the script share a process group, as a script and its shell pipeline do,
 so that Ctrl-C, Ctrl-Z and the terminal work as ever. A signal to the group (Ctrl-C, `timeout`)
-reaches the script by itself; a signal to the supervisor alone must be passed on. Nothing in a
-signal tells the two apart, so a third process stands in the group as a witness.
+reaches the script by itself; a signal to the supervisor alone must be passed on. A signal
+does not say which of the two it was, so a third process waits in the group as a witness.
 """
 
 import os
@@ -72,7 +72,7 @@ class SignalRelay:
 
 
 class Witness:
-    """A process that only waits, in our group, with all signals held back where we can read them.
+    """A process that only waits, in our group, with all signals blocked, so that they stay pending.
 
     Args:
         pid: Its process.
@@ -105,8 +105,8 @@ def open_witness() -> Witness | None:
     if not Path("/proc/self/status").exists():
         return None
     waiting, lifeline = os.pipe()
-    held_back = set(signal.valid_signals()) - {signal.SIGTSTP, signal.SIGCONT, signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held_back)
+    blocked = set(signal.valid_signals()) - {signal.SIGTSTP, signal.SIGCONT, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
     pid = os.fork()
     if pid == 0:
         os.close(lifeline)

@@ -15,7 +15,7 @@ class Thing:
 
 
 def of(kind, observed, now_t_s=10.0):
-    return [one for one in observed.look(now_t_s) if isinstance(one, kind)]
+    return [one for one in observed.find_new(now_t_s) if isinstance(one, kind)]
 
 
 def test_things_made_in_a_loop_are_counted_at_their_line_with_how_many_are_alive():
@@ -58,7 +58,7 @@ def test_what_cannot_be_referred_to_weakly_is_counted_all_the_same():
     for number in range(9):
         observed.made("file", (number,))
         if number == 0:
-            list(observed.look(1.0))
+            list(observed.find_new(1.0))
 
     (one,) = of(Made, observed)
 
@@ -78,7 +78,7 @@ def traced(observed, values, *, function_ids=(1,), name="step"):
             )
         )
         if number == 0:
-            list(observed.look(1.0))
+            list(observed.find_new(1.0))
 
 
 def test_a_function_compiled_again_is_told_with_the_argument_that_changed():
@@ -113,7 +113,7 @@ def test_a_function_of_a_library_has_no_name_of_its_own():
     for number in range(8):
         observed.compiled(Compilation("jax.jit", "train_step", ast.__file__, 1, 1))
         if number == 0:
-            list(observed.look(1.0))
+            list(observed.find_new(1.0))
 
     assert [one.name for one in of(Retraced, observed)] == [""]
 
@@ -139,7 +139,7 @@ def test_what_memfit_does_for_itself_is_not_laid_to_the_line_that_waits_for_it()
             observed.called("gc.collect", sys._getframe())
             observed.loaded("fit", 50_000_000, 50_000_000)
 
-    assert list(observed.look(10.0)) == []
+    assert list(observed.find_new(10.0)) == []
 
 
 def test_a_collector_that_is_off_is_told_with_the_line_that_turned_it_off(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Family MF3, functions: compiled functions that a loop makes anew."""
+"""Family MF3, functions: compiled functions that a loop makes again."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ FUNCTION_IN_LOOP = Rule(
     "MF301",
     "function-in-loop",
     "accumulating-functions",
-    "A function compiled in a loop is traced anew at every pass, and each trace takes memory.",
+    "A function compiled in a loop is traced again at every pass, and each trace takes memory.",
 )
 RULES = (FUNCTION_IN_LOOP,)
 
@@ -21,7 +21,7 @@ _MODELS = ("model", "module", "optimizer", "torch optimizer")
 
 
 def check(script: Script) -> Iterator[Match]:
-    """Yields the compiled functions of `script` that a loop makes anew."""
+    """Yields the compiled functions of `script` that a loop makes again."""
     for compilation in script.compilations.all:
         yield from _function_in_loop(script, compilation)
         yield from _factory_in_loop(script, compilation)
@@ -60,7 +60,7 @@ def _match(compilation: CompiledFunction, node: ast.AST, repeat: Repeat) -> Matc
     return Match(
         FUNCTION_IN_LOOP,
         node,
-        f"{maker} makes a new function of {name} {repeat.each}, and each is traced anew",
+        f"{maker} makes a new function of {name} {repeat.each}, and each is traced again",
         f"compile {name} once, outside {repeat.label}, and pass what changes as tensors",
     )
 
@@ -72,7 +72,7 @@ def _place(compilation: CompiledFunction) -> ast.AST:
 
 
 def _is_new(script: Script, compilation: CompiledFunction, root: ast.AST) -> bool:
-    """Whether each pass compiles another function: JAX and torch know those they have seen."""
+    """Whether each pass compiles another function: JAX and torch cache those they have compiled."""
     subject = compilation.subject
     function = script.names.function(subject)
     if function is not None and function is not root:
@@ -82,7 +82,7 @@ def _is_new(script: Script, compilation: CompiledFunction, root: ast.AST) -> boo
 
 
 def _is_for_new_model(script: Script, compilation: CompiledFunction, root: ast.AST) -> bool:
-    """Whether the function is of a model that the same pass makes: that one is the matter."""
+    """Whether the function is of a model that the same pass makes: then the model is what grows."""
     subject = script.names.function(compilation.subject) or compilation.subject
     for name in ast.walk(subject):
         if not isinstance(name, ast.Name):
@@ -110,7 +110,7 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 def _is_another(script: Script, node: ast.expr, repeat: Repeat) -> bool:
-    """Whether `node` is made or taken anew at every pass, and not just counted."""
+    """Whether `node` is another object at every pass, and not just a counter."""
     for name in ast.walk(node):
         binding = script.names.lookup(name.id, name) if isinstance(name, ast.Name) else None
         if binding is not None and script.tree.is_within(binding.node, repeat.node):

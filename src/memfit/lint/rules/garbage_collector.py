@@ -1,4 +1,4 @@
-"""Family MF6: a garbage collector that is turned off or told to look away."""
+"""Family MF6: a garbage collector that is turned off, or whose objects are frozen."""
 
 import ast
 from collections.abc import Iterator

@@ -91,7 +91,7 @@ def _read(script: Script, gate: ast.If) -> _Accumulation | None:
         call for call in script.tree.within(root, ast.Call) if not script.tree.is_within(call, gate)
     ]
     if any(script.training.is_update(call) or _is_named(call, "zero_grad") for call in outside):
-        return None  # each step is applied, or begins anew
+        return None  # each step is applied, or begins again
     names = _names(updates[0])
     is_torch = any(_is_named(call, "backward") and not call.args for call in outside)
     if not is_torch and not _adds_up(script, root, gate, names):

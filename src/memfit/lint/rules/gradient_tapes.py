@@ -64,7 +64,7 @@ def _is_recorded(script: Script, binding: Binding, loop: Loop) -> bool:
     if binding.how == "with":
         block = script.tree.parent(binding.node)
         return block is not None and script.tree.is_within(loop, block)
-    # A tape that is not persistent begins anew after `gradient`; a persistent one goes on.
+    # A tape that is not persistent begins again after `gradient`; a persistent one goes on.
     return _is_persistent(binding.value) and any(
         dotted(item.context_expr) == binding.key for item in script.tree.within(loop, ast.withitem)
     )

@@ -99,7 +99,7 @@ def _tensor_kept(script: Script, keep: Addition, part: ast.expr, repeat: Repeat)
 
 
 def _is_per_epoch(script: Script, keep: Addition) -> bool:
-    """Whether the steps are taken in a loop inside the one that keeps."""
+    """Whether the steps run in a loop inside the one that keeps."""
     loops = script.tree.loops(keep.node)
     inner = script.tree.within(loops[0], ast.For, ast.While) if loops else []
     return any(

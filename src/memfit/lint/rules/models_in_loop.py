@@ -1,4 +1,4 @@
-"""Family MF3, models: models, optimizers and compilations that a loop makes anew."""
+"""Family MF3, models: models, optimizers and compilations that a loop makes again."""
 
 import ast
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ _TRAINING = {"compile", "train_on_batch"}
 
 
 def check(script: Script) -> Iterator[Match]:
-    """Yields what loops of `script` make anew at every pass."""
+    """Yields what loops of `script` make again at every pass."""
     for call in script.tree.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
             yield from _compile_in_loop(script, call)
@@ -198,7 +198,7 @@ def _optimizer_in_loop(script: Script, call: ast.Call) -> Iterator[Match]:
 
 
 def _is_of_another(script: Script, call: ast.Call, repeat: Repeat) -> bool:
-    """Whether the optimizer is for weights that each pass takes anew: one for each model."""
+    """Whether the optimizer is for weights that each pass replaces: one for each model."""
     names = [name for part in call.args for name in ast.walk(part) if isinstance(name, ast.Name)]
     bindings = [script.names.lookup(name.id, name) for name in names]
     return script.kinds.of(call) == "torch optimizer" and any(
@@ -207,6 +207,6 @@ def _is_of_another(script: Script, call: ast.Call, repeat: Repeat) -> bool:
 
 
 def _is_argument(script: Script, call: ast.Call) -> bool:
-    """Whether `call` is an argument of another call, which then is the one to look at."""
+    """Whether `call` is an argument of another call, which is then checked instead."""
     parent = script.tree.parent(call)
     return isinstance(parent, ast.keyword | ast.Call | ast.List | ast.Dict)

@@ -26,7 +26,7 @@ RULES = (WRITER_IN_LOOP, FIGURE_IN_LOOP)
 _PYPLOT = "matplotlib.pyplot."
 _FIGURES = {f"{_PYPLOT}figure", f"{_PYPLOT}subplots", f"{_PYPLOT}subplot_mosaic"}
 # In a notebook `show` closes; in a script it waits until a user has closed. Where it is
-# called, figures are made to be looked at.
+# called, figures are made to be shown.
 _SHOWING = f"{_PYPLOT}show"
 _CLOSING = f"{_PYPLOT}close"
 

@@ -1,4 +1,4 @@
-"""Family MF1, pipelines: stages in an order that makes a buffer larger than it looks."""
+"""Family MF1, pipelines: stages in an order that makes a buffer larger than its number says."""
 
 import ast
 from collections.abc import Iterator

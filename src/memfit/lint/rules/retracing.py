@@ -1,4 +1,4 @@
-"""Family MF3, arguments: Python values for which a compiled function is traced anew."""
+"""Family MF3, arguments: Python values for which a compiled function is traced again."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ PYTHON_VALUE = Rule(
     "MF302",
     "python-value-argument",
     "retracing",
-    "A compiled function is traced anew for every new Python number or lambda that it gets; a "
+    "A compiled function is traced again for every new Python number or lambda that it gets; a "
     "tensor is traced once.",
 )
 RULES = (PYTHON_VALUE,)
@@ -38,8 +38,8 @@ def _python_value(script: Script, call: ast.Call) -> Iterator[Match]:
             yield Match(
                 PYTHON_VALUE,
                 argument,
-                f"{shown(call.func)} is traced anew for every value of {shown(argument)}, a Python "
-                f"{what} that changes in the loop of line {loops[0].lineno}",
+                f"{shown(call.func)} is traced again for every value of {shown(argument)}, a "
+                f"Python {what} that changes in the loop of line {loops[0].lineno}",
                 _fix(argument, compilation, loops[0]),
             )
 
@@ -71,7 +71,7 @@ def _traced_by_value(
 
 
 def _static(compilation: CompiledFunction) -> set[object]:
-    """Returns the numbers and names of the arguments that `jax.jit` is told to take by value."""
+    """Returns the numbers and names of the arguments that `jax.jit` treats as static."""
     return {
         node.value
         for option in compilation.options

@@ -204,7 +204,7 @@ class ExpressionKinds:
         return binding is None or self._is_unknown(binding)
 
     def _is_unknown(self, binding: Binding) -> bool:
-        """Whether nothing tells where a value comes from: not even another library."""
+        """Whether the origin of a value is unknown: not even another library."""
         if isinstance(binding.value, ast.Call):
             name = self.names.called(binding.value)
             return name is None or not name.startswith(("sklearn.", "xgboost.", "lightgbm."))

@@ -217,7 +217,7 @@ def dotted(node: ast.AST) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
-    """Returns the one spelling that the rules know for the full name `name`."""
+    """Returns the one spelling that the rules use for the full name `name`."""
     for prefix, same in _SAME:
         if name == prefix or name.startswith(f"{prefix}."):
             name = same + name[len(prefix) :]

@@ -1,1 +1,1 @@
-"""The `memfit.stream` call that replaces code that loads whole files."""
+"""The `memfit.stream` call that replaces code that loads files into memory."""

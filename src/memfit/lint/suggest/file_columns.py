@@ -64,7 +64,7 @@ class FileColumns:
 def find_columns(
     script: Script, node: ast.AST | None, steps: int = _MOST_STEPS
 ) -> FileColumns | None:
-    """Returns what `node` takes out of a file, or `None` if that is not understood."""
+    """Returns what `node` reads from a file, or `None` if that is not understood."""
     match node if steps else None:
         case ast.Name() as name:
             return _columns_of_variable(script, name, steps - 1)

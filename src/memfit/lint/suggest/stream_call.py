@@ -1,4 +1,4 @@
-"""The `memfit.stream` call for the very files that a script reads whole."""
+"""The `memfit.stream` call for the files that a script reads into memory."""
 
 import ast
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from memfit.lint.script.script import Script, shown
 from memfit.lint.script.tf_data_chains import Stage
 from memfit.lint.suggest.file_columns import FileColumns, find_columns, held_out_share
 
-# What Keras takes where `fit` is not told.
+# The default of `fit`.
 _BATCH_SIZE = "32"
 # Stages of a pipeline that a stream has arguments for, or needs not.
 _TAKEN_OVER = {"shuffle", "batch", "prefetch", "cache", "map"}
@@ -101,7 +101,7 @@ def _find_source(script: Script, parts: Sequence[ast.expr], find_load: FindLoad)
             return None
         return _Source(ast.unparse(found[0].path), options, changes, found[0].split)
     code = _write_files(script, parts, found)
-    # What is computed is made anew, of the rows of a batch.
+    # What is computed is computed again, from the rows of a batch.
     computed = [one for one in others if not isinstance(one, ast.Name)]
     changes += _describe(script, computed)
     is_in_order = not computed or computed == [parts[-1]]
