@@ -83,8 +83,8 @@ def test_a_folder_that_is_no_run_is_told_from_a_missing_one(memfit, command):
     no_run, missing, none = memfit(command, "empty"), memfit(command, "gone"), memfit(command)
 
     assert [one.returncode for one in (no_run, missing, none)] == [2, 2, 2]
-    assert "Received: 'empty'. That folder holds no recording" in no_run.stderr
-    assert "Received: 'gone'. There is no such folder." in missing.stderr
+    assert "No run in the folder 'empty': it has no supervisor.jsonl" in no_run.stderr
+    assert "No run named 'gone'." in missing.stderr
     assert "Record one with: memfit run train.py" in none.stderr
 
 

@@ -63,7 +63,7 @@ def test_a_kill_by_the_kernel_is_told_with_size_limit_and_growth(memfit, limited
     killed = next(one for one in result["findings"] if one["code"] == "killed")
     assert killed["confidence"] == "certain"
     assert killed["evidence"]["group_oom_kills"] == 1
-    assert "Killed by the kernel for want of memory in its control group" in ran.stderr
+    assert "Killed by the kernel, out of memory in its control group" in ran.stderr
     assert "it was growing" in ran.stderr
 
 

@@ -25,7 +25,7 @@ def find_killed(
     parts = [f"Killed by {who}{_where(peak_bytes, limit)}."]
     if growth is not None:
         ago_s = max(ended.t_s - growth.end_t_s, 0.0)
-        parts.append(f"{format_duration(ago_s)} before, it was growing {format_rate(growth)}.")
+        parts.append(f"{format_duration(ago_s)} earlier it was growing by {format_rate(growth)}.")
     return Finding(
         code="killed",
         message=" ".join(parts),
@@ -52,12 +52,12 @@ def format_rate(growth: Growth) -> str:
 
 def _who(ended: Exit) -> tuple[str, str]:
     if ended.group_oom_kills:
-        return "the kernel for want of memory in its control group", "certain"
+        return "the kernel, out of memory in its control group", "certain"
     if ended.machine_oom_kills:
-        return "the kernel for want of memory on this machine", "likely"
+        return "the kernel, out of memory on this machine", "likely"
     if ended.group_oom_kills is None and ended.machine_oom_kills is None:
-        return "SIGKILL, from whom is not known", "certain"
-    return "SIGKILL from another process; the kernel counted no kill for want of memory", "certain"
+        return "SIGKILL from an unknown sender", "certain"
+    return "SIGKILL from another process; the kernel counted no out-of-memory kill", "certain"
 
 
 def _where(peak_bytes: int, limit: Limit | None) -> str:
@@ -73,9 +73,9 @@ def _advise(ended: Exit, growth: Growth | None) -> str:
     is_for_memory = bool(ended.group_oom_kills or ended.machine_oom_kills)
     if growth is not None:
         return (
-            "More memory only delays this: it grows until it is used up. "
-            "See where it grows with: memfit report"
+            "More memory only delays this: usage grows until the limit. "
+            "See where it grows: memfit report"
         )
     if is_for_memory:
-        return "Give it more memory, or lower the batch size or what the data holds in memory."
-    return "Look for who sent it: a scheduler's memory or time limit, or a user."
+        return "Give it more memory, lower the batch size, or keep less data in memory."
+    return "Find the sender: a scheduler's memory or time limit, or a user."

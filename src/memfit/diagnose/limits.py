@@ -64,7 +64,7 @@ def find_near_limit(recording: Recording, points: Sequence[Point]) -> Finding | 
         ),
         confidence="certain",
         fix=(
-            "A slightly larger batch, a validation pass or a checkpoint may end this run. "
+            "A slightly larger batch, a validation pass or a checkpoint may get this run killed. "
             "Raise the limit, or lower the batch size before the next one."
         ),
         evidence={

@@ -42,7 +42,7 @@ def _on_memory(machine: Machine) -> Iterator[Advice]:
         yield Advice(
             "container-limit",
             False,
-            f"A control group allows {format_size(limit.limit_bytes)}; beyond it the kernel kills.",
+            f"A control group allows {format_size(limit.limit_bytes)}; above it the kernel kills.",
             "Raise it in the container's or the scheduler's settings if training needs more.",
         )
     if limit.source.startswith("rlimit"):
@@ -50,36 +50,36 @@ def _on_memory(machine: Machine) -> Iterator[Advice]:
             "resource-limit",
             True,
             f"A resource limit ({limit.source}) allows {format_size(limit.limit_bytes)}. It counts "
-            "reserved addresses too, of which frameworks take many times what they use.",
+            "reserved addresses too, and frameworks reserve many times what they use.",
             "Lift it with: ulimit -v unlimited; ulimit -d unlimited",
         )
     if machine.available_bytes < _LITTLE_SHARE * limit.limit_bytes:
         yield Advice(
             "little-available",
             True,
-            f"Only {format_size(machine.available_bytes)} can be had now; others use the rest.",
-            "See who with: ps aux --sort=-rss | head",
+            f"Only {format_size(machine.available_bytes)} is free; other processes use the rest.",
+            "See which: ps aux --sort=-rss | head",
         )
     if machine.pressure is not None and machine.pressure.some_percent >= _WAITING_PERCENT:
         yield Advice(
             "pressure",
             True,
-            f"Work waits for memory {machine.pressure.some_percent:.0f}% of the time.",
-            "End what is not needed before training; it will be slow, then killed.",
+            f"Processes wait for memory {machine.pressure.some_percent:.0f}% of the time.",
+            "Stop what you do not need before training; otherwise it will be slow, then killed.",
         )
     if machine.swap_bytes == 0:
         yield Advice(
             "no-swap",
             False,
-            "There is no swap: the first byte too many is fatal.",
-            "Leave room below the limit, or add swap as a cushion.",
+            "There is no swap: a process above the limit is killed at once.",
+            "Leave some memory free below the limit, or add swap.",
         )
     if machine.kills_whole_group:
         yield Advice(
             "group-kill",
             True,
-            "A kill for memory ends the whole control group, memfit's supervisor included.",
-            "The recording survives: read it after a restart with memfit diagnose.",
+            "An out-of-memory kill ends the whole control group, memfit's supervisor included.",
+            "The recording survives; after a restart: memfit diagnose",
         )
 
 
@@ -91,22 +91,22 @@ def _on_settings(machine: Machine) -> Iterator[Advice]:
             "small-shared-memory",
             True,
             f"Shared memory has {format_size(shared_bytes)}; data workers pass batches through it.",
-            "Give the container more, such as: docker run --shm-size=2g",
+            "Give the container more, for example: docker run --shm-size=2g",
         )
     if machine.overcommit == _NEVER_OVERCOMMITS:
         yield Advice(
             "no-overcommit",
             True,
-            "The kernel refuses to promise memory that it does not have (overcommit_memory=2).",
-            "Frameworks reserve far more than they use: sysctl vm.overcommit_memory=0",
+            "The kernel does not overcommit memory (overcommit_memory=2).",
+            "Frameworks reserve far more than they use. Allow it: sysctl vm.overcommit_memory=0",
         )
     if "MALLOC_ARENA_MAX" in settings:
         yield Advice(
             "malloc-arenas",
             False,
-            f"MALLOC_ARENA_MAX={settings['MALLOC_ARENA_MAX']} helps where threads fragment memory "
-            "and makes an ordinary fit creep for longer.",
-            "Compare two runs, with and without it, before you keep it.",
+            f"MALLOC_ARENA_MAX={settings['MALLOC_ARENA_MAX']} helps where threads fragment memory, "
+            "but in an ordinary fit memory then takes longer to settle.",
+            "Compare a run with it and a run without it before you keep it.",
         )
     backend = settings.get("KERAS_BACKEND")
     if backend in BACKEND_NAMES and backend not in machine.devices:
@@ -121,8 +121,8 @@ def _on_settings(machine: Machine) -> Iterator[Advice]:
             yield Advice(
                 "backend-broken",
                 True,
-                f"{name} is installed and does not start.",
-                f'See why with: python -c "import {name}"',
+                f"{name} is installed but does not start.",
+                f'See why: python -c "import {name}"',
             )
 
 
@@ -137,7 +137,7 @@ def _on_devices(machine: Machine) -> Iterator[Advice]:
         yield Advice(
             "device-unseen",
             True,
-            f"The driver has {machine.nvidia[0].name}, and no installed backend sees it.",
+            f"The driver has {machine.nvidia[0].name}, but no installed backend sees it.",
             "Install the CUDA build of your backend.",
         )
     if "tensorflow" in with_accelerator and "TF_FORCE_GPU_ALLOW_GROWTH" not in settings:

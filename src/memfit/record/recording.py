@@ -146,12 +146,13 @@ def _notes(processes: Sequence[ProcessRecording]) -> Iterable[str]:
             lines = "1 damaged line was" if count == 1 else f"{count} damaged lines were"
             yield f"{process.file}: {lines} skipped; the rest was read."
         if process.left_out:
-            yield f"{process.file}: {process.left_out:,} samples left out, evenly: the run is long."
+            left_out = f"{process.left_out:,} samples left out, evenly spaced"
+            yield f"{process.file}: {left_out}, because the run is long."
         header = process.header
         if header is None and process.entries:
             yield f"{process.file}: its first line is missing or damaged; the rest was read."
         if header is not None and header.format > FORMAT:
             yield (
-                f"{process.file}: written by a later memfit (format {header.format}; this one "
-                f"knows {FORMAT}). What it does not know is left out."
+                f"{process.file}: written by a newer memfit (format {header.format}; this version "
+                f"reads up to {FORMAT}). What it cannot read is left out."
             )

@@ -91,17 +91,15 @@ def find_run(name: str | None, folder: Path = RUNS_FOLDER) -> Path:
 def _explain_missing(name: str, folder: Path) -> str:
     path = Path(name)
     if path.is_dir():
-        what = "That folder holds no recording (no supervisor.jsonl, no agent-*.jsonl)."
+        what = f"No run in the folder {name!r}: it has no supervisor.jsonl and no agent-*.jsonl."
     elif path.is_file():
-        what = "That is a file; a run is a folder."
+        what = f"No run named {name!r}: that is a file, and a run is a folder."
     else:
-        what = "There is no such folder."
-    known = [run.name for run in list_runs(folder)[:3]]
-    newest = f"The newest here: {', '.join(known)}." if known else f"{folder}/ holds no run yet."
-    return (
-        f"Not a run. Received: {name!r}. {what} Expected a run folder or the name of a run in "
-        f"{folder}/. {newest} List them with: memfit runs"
-    )
+        what = f"No run named {name!r}."
+    recent = [run.name for run in list_runs(folder)[:3]]
+    if not recent:
+        return f"{what} {folder}/ has no runs yet. Record one with: memfit run train.py"
+    return f"{what} Recent runs: {', '.join(recent)}. List all with: memfit runs"
 
 
 def _name_for(target: str) -> str:

@@ -30,7 +30,7 @@ def render_machine(machine: Machine, advice: Sequence[Advice], console: Console)
         console.print(Text(one.message))
         console.print(Text(f"→ {one.action}"))
     if not any(one.is_risk for one in advice):
-        console.print(Padding(Text("Nothing here puts a training at risk.", "green"), (1, 0, 0, 0)))
+        console.print(Padding(Text("No risks for training found.", "green"), (1, 0, 0, 0)))
 
 
 def render_machine_json(machine: Machine, advice: Sequence[Advice]) -> str:
@@ -64,6 +64,6 @@ def _rows(machine: Machine) -> list[tuple[str, str]]:
 def _limits(machine: Machine) -> list[str]:
     first, *others = machine.limits
     return [
-        f"{format_size(first.limit_bytes)} ({first.source}), met first",
+        f"{format_size(first.limit_bytes)} ({first.source}), the lowest",
         *(f"{format_size(limit.limit_bytes)} ({limit.source})" for limit in others),
     ]

@@ -59,8 +59,8 @@ def test_a_kill_that_the_control_group_counted_names_kernel_size_limit_and_growt
     assert finding.code == "killed"
     assert finding.confidence == "certain"
     assert finding.message == (
-        "Killed by the kernel for want of memory in its control group at 740 MB of a 10.0 GB "
-        "limit (cgroup v2). 10 s before, it was growing 20.0 MB/epoch."
+        "Killed by the kernel, out of memory in its control group at 740 MB of a 10.0 GB "
+        "limit (cgroup v2). 10 s earlier it was growing by 20.0 MB/epoch."
     )
 
 
@@ -79,7 +79,7 @@ def test_a_kill_that_the_kernel_did_not_count_came_from_another_process():
     finding, *_ = diagnose(recording).findings
 
     assert "SIGKILL from another process" in finding.message
-    assert "who sent it" in finding.fix
+    assert "Find the sender" in finding.fix
 
 
 def test_nine_tenths_of_the_limit_is_near():

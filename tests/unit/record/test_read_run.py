@@ -148,8 +148,8 @@ def test_a_later_format_is_read_as_far_as_it_is_known_and_said(path):
 
     assert recording.marks == (FIRST,)
     assert recording.notes == (
-        "agent-7.jsonl: written by a later memfit (format 7; this one knows 1). "
-        "What it does not know is left out.",
+        "agent-7.jsonl: written by a newer memfit (format 7; this version reads up to 1). "
+        "What it cannot read is left out.",
     )
 
 
@@ -168,7 +168,8 @@ def test_of_very_many_samples_most_are_left_out_and_it_is_said(tmp_path):
     assert (times[0], times[-1]) == (0.0, 24_999.0)
     assert recording.marks == (FIRST, SECOND)
     assert recording.notes == (
-        f"agent-7.jsonl: {25_000 - len(times):,} samples left out, evenly: the run is long.",
+        f"agent-7.jsonl: {25_000 - len(times):,} samples left out, evenly spaced, "
+        "because the run is long.",
     )
 
 

@@ -101,9 +101,7 @@ def test_an_unknown_name_is_told_with_the_newest_names(here):
         find_run("rnu-1")
 
     assert str(raised.value) == (
-        "Not a run. Received: 'rnu-1'. There is no such folder. "
-        "Expected a run folder or the name of a run in memfit-runs/. "
-        "The newest here: run-4, run-3, run-2. List them with: memfit runs"
+        "No run named 'rnu-1'. Recent runs: run-4, run-3, run-2. List all with: memfit runs"
     )
 
 
@@ -111,7 +109,7 @@ def test_a_file_given_for_a_run_is_told_apart(here):
     Path("train.py").touch()
 
     with pytest.raises(
-        RunNotFoundError, match=r"'train\.py'\. That is a file; a run is a folder\."
+        RunNotFoundError, match=r"'train\.py': that is a file, and a run is a folder\."
     ):
         find_run("train.py")
 
@@ -119,14 +117,12 @@ def test_a_file_given_for_a_run_is_told_apart(here):
 def test_a_folder_without_a_recording_is_told_apart(here):
     Path("logs").mkdir()
 
-    with pytest.raises(
-        RunNotFoundError, match=r"That folder holds no recording \(no supervisor\.jsonl"
-    ):
+    with pytest.raises(RunNotFoundError, match=r"it has no supervisor\.jsonl"):
         find_run("logs")
 
 
 def test_where_there_is_no_run_yet_no_names_are_offered(here):
-    with pytest.raises(RunNotFoundError, match=r"memfit-runs/ holds no run yet\."):
+    with pytest.raises(RunNotFoundError, match=r"memfit-runs/ has no runs yet\."):
         find_run("run-1")
 
 

@@ -29,7 +29,7 @@ MACHINE = Machine(
 )
 RISK = Advice("small-shared-memory", True, "Shared memory has 64 MB.", "Give it more.")
 FACT = Advice("no-swap", False, "There is no swap.", "Leave room.")
-ALL_WELL = "Nothing here puts a training at risk."
+ALL_WELL = "No risks for training found."
 
 
 def render(machine=MACHINE, advice=(), width=120):
@@ -41,7 +41,7 @@ def render(machine=MACHINE, advice=(), width=120):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("limit", "8.00 GB (cgroup v2), met first; 64.0 GB (machine)"),
+        ("limit", "8.00 GB (cgroup v2), the lowest; 64.0 GB (machine)"),
         ("available", "7.00 GB"),
         ("swap", "none"),
         ("shared memory", "64.0 MB"),

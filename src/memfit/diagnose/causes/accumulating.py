@@ -8,8 +8,8 @@ from memfit.diagnose.causes.finding import Finding
 from memfit.record.evidence import Look, Made
 
 _ISOLATE = (
-    "Put the body of the loop into with memfit.session(): it lets go of each model and of what "
-    "TensorFlow keeps of it. Or run each round in a process of its own: memfit.isolated(function)."
+    "Put the body of the loop into with memfit.session(): it frees each model and what TensorFlow "
+    "keeps of it. Or run each round in its own process: memfit.isolated(function)."
 )
 # There is no loop in the user's code, and what is in `build(hp)` is over before the training.
 _ISOLATE_TRIAL = (
@@ -41,14 +41,14 @@ _KINDS = {
     "writer": _Kind(
         "accumulating-writers",
         "summary writers",
-        "each has an open file and a queue of its own",
-        "Make one writer before the loop, and close() it at the end.",
+        "each has its own open file and queue",
+        "Create one writer before the loop, and close() it at the end.",
     ),
     "iterator": _Kind(
         "accumulating-iterators",
         "iterators of datasets",
-        "each keeps its buffers and its threads",
-        "Let each iterator go when its pass is over, or take the dataset's elements in a for loop.",
+        "each keeps its buffers and threads",
+        "Drop each iterator when its pass is over, or iterate over the dataset in a for loop.",
     ),
     "thread": _Kind(
         "accumulating-threads",
@@ -60,14 +60,14 @@ _KINDS = {
     "dataset": _Kind(
         "accumulating-datasets",
         "datasets",
-        "each keeps the tensors that it was made of",
+        "each keeps the tensors it was built from",
         "Build the dataset once, before the loop.",
     ),
     "optimizer": _Kind(
         "accumulating-optimizers",
         "optimizers",
         "each keeps its moments for every weight",
-        "Make the optimizer once, before the loop.",
+        "Create the optimizer once, before the loop.",
     ),
     "model": _Kind(
         "accumulating-models",
@@ -78,8 +78,8 @@ _KINDS = {
     "function": _Kind(
         "accumulating-functions",
         "compiled functions",
-        "each keeps every version that was compiled",
-        "Make the function once, before the loop, and give it what changes as a tensor.",
+        "each keeps every compiled version",
+        "Create the function once, before the loop, and pass what changes as a tensor.",
     ),
 }
 _LEAST_MORE = 3
@@ -110,18 +110,18 @@ def find_registry(case: Case) -> list[Finding]:
 
 
 def _registry_finding(code: str, rise: Rise, made: Made, what: str) -> Finding:
-    verb = "compiled" if made.thing == "compilation" else "made"
+    verb = "compiled" if made.thing == "compilation" else "created"
     return Finding(
         code=code,
         message=(
             f"{what} were {verb} at this line, and TensorFlow keeps the train graph of each: its "
-            f"gradient registry went from {rise.before:,} to {rise.now:,} entries, each of which "
+            f"gradient registry grew from {rise.before:,} to {rise.now:,} entries, each of which "
             "holds a graph. Neither clear_session() nor gc.collect() frees them."
         ),
         confidence="certain",
         fix=_isolate(made)
         if code == "accumulating-models"
-        else "Make the function once, before the loop, and give it what changes as a tensor.",
+        else "Create the function once, before the loop, and pass what changes as a tensor.",
         evidence={
             "registry_before": rise.before,
             "registry_now": rise.now,
@@ -152,15 +152,14 @@ def find_pinned_data(case: Case) -> list[Finding]:
         Finding(
             code="accumulating-datasets",
             message=(
-                f"Data that comes from Python was handed to TensorFlow anew {rise.more} times, and "
-                "its default graph keeps each: a PyDataset or generator given to fit again and "
-                f"again, or a rebuilt pipeline with py_function ({rise.before:,} entries then, "
-                f"{rise.now:,} now)."
+                f"Python data was passed to TensorFlow again {rise.more} times, and its default "
+                "graph keeps each: a PyDataset or generator passed to fit repeatedly, or a rebuilt "
+                f"pipeline with py_function ({rise.before:,} entries at first, {rise.now:,} now)."
             ),
             confidence="certain",
             fix=(
-                "Build the dataset once and give the same object to every fit; in a loop that must "
-                "rebuild it, keras.utils.clear_session() between rounds frees these."
+                "Build the dataset once and pass the same object to every fit. If a loop must "
+                "rebuild it, keras.utils.clear_session() between rounds frees the old ones."
             ),
             evidence={"entries_before": rise.before, "entries_now": rise.now},
             file=file,
@@ -185,12 +184,12 @@ def find_accumulating(case: Case) -> list[Finding]:
 
 
 def _finding(kind: _Kind, made: Made, *, is_problem: bool) -> Finding:
-    so_far = "" if is_problem else " Memory does not grow by it so far."
+    so_far = "" if is_problem else " Memory does not grow because of it so far."
     return Finding(
         code=kind.code,
         message=(
-            f"{made.made:,} {kind.things} were made at this line and {made.alive:,} of them are "
-            f"alive: {kind.keeper}.{so_far}"
+            f"{made.made:,} {kind.things} were created at this line and {made.alive:,} of them are "
+            f"still alive: {kind.keeper}.{so_far}"
         ),
         confidence="likely",
         fix=_isolate(made) if made.thing == "model" else kind.fix,
@@ -211,7 +210,7 @@ def find_files(case: Case) -> list[Finding]:
     return [
         Finding(
             code="accumulating-files",
-            message=f"Open files went from {rise.before:,} to {rise.now:,} while memory grew.",
+            message=f"Open files rose from {rise.before:,} to {rise.now:,} while memory grew.",
             confidence="possible",
             fix="Open files in a with block, or close() each.",
             evidence={"files_before": rise.before, "files_now": rise.now},
@@ -235,7 +234,7 @@ def find_long_tape(case: Case) -> list[Finding]:
                 "each of them until it is closed."
             ),
             confidence="certain",
-            fix="Open the tape inside the loop, around one step, and take its gradient there.",
+            fix="Open the tape inside the loop, around one step, and compute its gradient there.",
             holder="the tape",
             file=tape.file if tape else None,
             line=tape.line if tape else None,

@@ -60,9 +60,9 @@ def _of_malloc(case: Case, readings: list[AllocatorMemory]) -> list[Finding]:
     is_proven = freed_bytes >= _LEAST_BYTES
     pin = _find_pin(case)
     proof = (
-        f" malloc_trim gave back {format_size(freed_bytes)} when memfit tried it."
+        f" malloc_trim freed {format_size(freed_bytes)} when memfit tried it."
         if is_proven
-        else " malloc_trim did not give it back: small blocks in use lie in between."
+        else " malloc_trim could not free it: small blocks still in use lie in between."
     )
     in_use = format_size(_in_use_rise(readings))
     kept = max(kept_bytes, 0) or freed_bytes
@@ -70,7 +70,7 @@ def _of_malloc(case: Case, readings: list[AllocatorMemory]) -> list[Finding]:
         _finding(
             case,
             message=(
-                f"malloc keeps {format_size(kept)} more that the script has given back; what is "
+                f"malloc keeps {format_size(kept)} more that the script has already freed; memory "
                 f"in use rose by {in_use}.{proof}"
             ),
             fix=(
@@ -117,13 +117,13 @@ def _of_pool(case: Case, samples: list[tuple[Sample, AllocatorMemory]]) -> list[
         _finding(
             case,
             message=(
-                f"TensorFlow's pool for the CPU touches {format_size(kept_bytes)} more while the "
-                f"tensors in it rose by {format_size(in_use_bytes)}: pieces of other sizes do not "
-                "fit into what is free."
+                f"TensorFlow's CPU pool takes {format_size(kept_bytes)} more while the tensors in "
+                f"it grew by {format_size(in_use_bytes)}: tensors of new sizes do not fit into its "
+                "free blocks."
             ),
             fix=(
-                "Run with TF_ONEDNN_USE_SYSTEM_ALLOCATOR=1 in the environment, or pad shapes to a "
-                "few sizes. gc, clear_session and malloc settings do not help."
+                "Set TF_ONEDNN_USE_SYSTEM_ALLOCATOR=1 in the environment, or pad shapes to a few "
+                "sizes. gc.collect, clear_session and malloc settings do not help."
             ),
             kept_bytes=kept_bytes,
             confidence="likely",
@@ -155,7 +155,7 @@ def _finding(
     pin: Holding | None = None,
 ) -> Finding:
     file, line = (pin.file, pin.line) if pin else case.growing_line()
-    pinned = f" {pin.owner} keeps {pin.length:,} small things in between." if pin else ""
+    pinned = f" {pin.owner} keeps {pin.length:,} small objects in between." if pin else ""
     return Finding(
         code="allocator-retains",
         message=message + pinned,

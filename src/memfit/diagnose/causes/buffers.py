@@ -30,11 +30,11 @@ def _why(case: Case, buffer: Buffer) -> str:
     """What is wrong with it; nothing if it is in good order."""
     full_bytes = _full_bytes(buffer)
     if buffer.stage == "cache" and buffer.after_repeat and case.growth is not None:
-        return "cache() stands after repeat(): it stores every epoch anew, without end"
+        return "cache() comes after repeat(): it stores every epoch again, without end"
     if full_bytes >= _LEAST_BYTES and (buffer.length or 0) > _ENOUGH_BATCHES:
         count, size = f"{buffer.length:,}", format_size(full_bytes)
         if buffer.stage == "shuffle" and buffer.of_batches:
-            return f"shuffle({count}) stands after batch(): it holds {count} batches, {size}"
+            return f"shuffle({count}) comes after batch(): it holds {count} batches, {size}"
         if buffer.stage in _WORDS:
             return _WORDS[buffer.stage].format(count=count, size=size)
     if case.limit_bytes and full_bytes >= _LARGE_SHARE * case.limit_bytes:
@@ -50,9 +50,9 @@ _WORDS = {
 
 _FIXES = {
     "cache": f"Cache first, then repeat: dataset.cache().repeat(). {CACHED_STAYS}",
-    "shuffle": "Shuffle first, then batch: the same count then holds single elements.",
+    "shuffle": "Shuffle first, then batch: the buffer then holds single elements.",
     "prefetch": "Two batches ahead are enough: prefetch(2), or prefetch(tf.data.AUTOTUNE).",
-    "queue": "Some batches ahead are enough: max_queue_size=10 is Keras's own choice.",
+    "queue": "A few batches ahead are enough: Keras's default is max_queue_size=10.",
 }
 
 

@@ -35,8 +35,8 @@ def _finding(one: Loaded, peak_bytes: int, *, is_problem: bool) -> Finding:
     return Finding(
         code="data-in-memory",
         message=(
-            f"The data is held whole: {format_size(one.size_bytes)} given to {one.by}{copied}. "
-            f"Together that is {total_bytes / max(peak_bytes, 1):.0%} of the peak."
+            f"All data is in memory: {format_size(one.size_bytes)} passed to {one.by}{copied}. "
+            f"Together this is {total_bytes / max(peak_bytes, 1):.0%} of the peak."
         ),
         confidence="certain",
         fix=(

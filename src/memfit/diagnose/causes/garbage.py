@@ -45,15 +45,15 @@ def _find(case: Case) -> list[Finding]:
     state = (
         "The garbage collector is off"
         if is_off
-        else "Objects were frozen out of the collector's sight"
+        else "gc.freeze() hides objects from the garbage collector"
         if is_frozen and call is not None
-        else "The garbage collector comes too late"
+        else "The garbage collector runs too rarely"
     )
     return [
         Finding(
             code="uncollected-garbage",
             message=(
-                f"{state}: objects that refer to each other pile up. One collection freed "
+                f"{state}: objects that refer to each other accumulate. One collection freed "
                 f"{best.objects:,} objects and {format_size(_freed(best))} ({examples})."
             ),
             confidence="certain" if is_off else "likely",

@@ -58,38 +58,38 @@ _FAMILIES = {
     "tape": _Family(
         "held-graph",
         "gradient tapes",
-        "Let each tape go after its gradient(...); open it inside the loop.",
+        "Open each tape inside the loop and drop it after gradient(...).",
     ),
     "model": _Family(
         "accumulating-models",
         "models",
-        "Keep the scores and let the model go; save it to disk if you need it again. Train each "
-        "inside with memfit.session(): TensorFlow keeps the graphs of a model that nothing else "
-        "holds.",
+        "Keep the scores and drop the model; save it to disk if you need it again. Train each "
+        "inside with memfit.session(): TensorFlow keeps the graphs of a model even when nothing "
+        "else holds it.",
     ),
     "history": _Family(
         "accumulating-models",
         "History objects, each of which keeps its model",
         "Keep the numbers, model.fit(...).history, and put the body of the loop into "
-        "with memfit.session(): without it the models wait for the collector, and TensorFlow keeps "
-        "their graphs.",
+        "with memfit.session(): without it the models wait for the garbage collector, and "
+        "TensorFlow keeps their graphs.",
     ),
     "function": _Family(
         "accumulating-functions",
         "compiled functions",
-        "Make the function once, before the loop, and give it what changes as a tensor.",
+        "Create the function once, before the loop, and pass what changes as a tensor.",
     ),
     "optimizer": _Family(
-        "accumulating-optimizers", "optimizers", "Make the optimizer once, before the loop."
+        "accumulating-optimizers", "optimizers", "Create the optimizer once, before the loop."
     ),
     "dataset": _Family(
         "accumulating-datasets", "datasets", "Build the dataset once, before the loop."
     ),
     "iterator": _Family(
-        "accumulating-iterators", "iterators", "Let each iterator go when its pass is over."
+        "accumulating-iterators", "iterators", "Drop each iterator when its pass is over."
     ),
     "writer": _Family(
-        "accumulating-writers", "summary writers", "Make one writer, and close() it at the end."
+        "accumulating-writers", "summary writers", "Create one writer, and close() it at the end."
     ),
     "figure": _Family(
         "accumulating-figures", "figures", "Close each one after saving it: plt.close(figure)"
@@ -126,7 +126,7 @@ def find_views(case: Case) -> list[Finding]:
             code=_HELD_TENSORS.code,
             message=(
                 f"{most.owner} keeps {most.length:,} small tensors ({most.example}). A part of a "
-                "tensor can keep the whole of it alive, and nothing else was found to grow."
+                "tensor can keep the whole tensor alive, and nothing else was found to grow."
             ),
             confidence="possible",
             fix="Keep a copy of the part: tf.identity(part), part.clone(), or .numpy().copy().",
@@ -202,11 +202,11 @@ def _message(holding: Holding, family: _Family, share: float | None) -> str:
     elif holding.container == "graph":
         what = (
             f"{owner} keeps the record of every step that it was computed from: "
-            f"{holding.length_before:,} steps then, {holding.length:,} now"
+            f"{holding.length_before:,} steps at first, {holding.length:,} now"
         )
     else:
         what = (
-            f"{owner} keeps {family.things}: a {holding.container} that went from "
+            f"{owner} keeps {family.things}: a {holding.container} that grew from "
             f"{holding.length_before:,} to {holding.length:,} ({holding.example})"
         )
     if not holding.growth_bytes or share is None:

@@ -29,11 +29,11 @@ def find_file_pages(case: Case) -> list[Finding]:
             code="file-pages",
             message=(
                 f"RSS rose by {format_size(risen_bytes)} of file pages{name}: parts of mapped "
-                "files that were read. This is not a leak; the kernel takes them back when it must "
-                "free memory."
+                "files that were read. This is not a leak; the kernel reclaims them when it needs "
+                "memory."
             ),
             confidence="certain",
-            fix="Nothing needs to be done. To judge this training, look at anonymous memory.",
+            fix="Nothing to do. To judge this training, look at anonymous memory.",
             evidence={"file_bytes": risen_bytes, "held_bytes": held_bytes},
             file=file,
             line=line,

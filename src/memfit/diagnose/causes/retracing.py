@@ -6,8 +6,8 @@ from memfit.record.evidence import Retraced
 
 _FIXES = {
     "tf.function": (
-        "Give it tensors instead of Python numbers (tf.constant(step)), pad shapes to a few "
-        "sizes, and hand over functions once, not anew at each call."
+        "Pass tensors instead of Python numbers (tf.constant(step)), pad shapes to a few sizes, "
+        "and pass the same function object at each call, not a new one."
     ),
     "XLA": "XLA compiles for every shape: pad to a few sizes, or leave jit_compile off here.",
     "jax.jit": (
@@ -19,7 +19,7 @@ _FIXES = {
         "sizes."
     ),
 }
-_PER_FUNCTION = "Make the function once, before the loop; a new one is compiled anew every time."
+_PER_FUNCTION = "Create the function once, before the loop; each new one is compiled again."
 _LEAST_EXECUTABLES = 4
 _MANY_EXECUTABLES = 10
 
@@ -60,9 +60,9 @@ def find_executables(case: Case) -> list[Finding]:
         Finding(
             code="retracing",
             message=(
-                f"Compiled code piles up: from {rise.before:,} to {rise.now:,} pieces, with no new "
-                "trace of any function. XLA compiles the same function anew for every shape of its "
-                "inputs, and keeps each."
+                f"Compiled programs rose from {rise.before:,} to {rise.now:,}, with no new trace "
+                "of any function. XLA compiles the same function again for every shape of its "
+                "inputs, and keeps every version."
             ),
             confidence="likely",
             fix=_FIXES["XLA"],
@@ -93,9 +93,9 @@ def _rank(one: Retraced) -> tuple[bool, int]:
 def _finding(one: Retraced, more: int) -> Finding:
     name = one.name or "Keras's own step"
     if is_remade(one):
-        how = f"{one.functions} functions {name} were made and compiled at this line"
+        how = f"{one.functions} functions {name} were created and compiled at this line"
     else:
-        how = f"{name} was compiled {_more(one)} times more at this line, {one.traces} in all"
+        how = f"{name} was compiled {_more(one)} more times at this line, {one.traces} in total"
     changed = f" What changed: {one.changed}." if one.changed else ""
     return Finding(
         code="retracing",

@@ -20,13 +20,13 @@ def find_constants(case: Case) -> list[Finding]:
         Finding(
             code="eager-constants",
             message=(
-                f"{most.count:,} Python numbers never seen before entered eager operations at this "
-                f"line in {most.window_s:.1f} s. TensorFlow keeps each of them for good, some 0.7 "
-                "KB a number."
+                f"{most.count:,} new Python numbers entered eager operations at this line in "
+                f"{most.window_s:.1f} s. TensorFlow caches each of them and never frees it, about "
+                "0.7 KB a number."
             ),
             confidence="likely",
             fix=(
-                "Make one tensor of all the numbers (tf.constant(numbers), or tf.random) and use "
+                "Create one tensor of all the numbers (tf.constant(numbers), or tf.random) and use "
                 "its elements, or put the operation into a tf.function with a tensor argument."
             ),
             evidence={"numbers": most.count, "window_s": most.window_s},
@@ -48,8 +48,8 @@ def find_seeded(case: Case) -> list[Finding]:
             code="eager-random",
             message=(
                 f"{most.made:,} eager random operations ran at this line under a global seed. "
-                "TensorFlow gives each a seed of its own and keeps a compiled kernel for every "
-                "seed, some 40 KB each."
+                "TensorFlow gives each its own seed and keeps a compiled kernel for every seed, "
+                "about 40 KB each."
             ),
             confidence="likely",
             fix=(
@@ -80,12 +80,12 @@ def find_allocations(case: Case) -> list[Finding]:
         Finding(
             code="held-tensors" if most.thing == "tensor" else "unexplained-growth",
             message=(
-                f"{most.count:,} {things} ({format_size(most.growth_bytes)}) that were made at "
-                f"this line in {most.window_s:.1f} s were alive at its end; who keeps them was not "
-                "found."
+                f"{most.count:,} {things} ({format_size(most.growth_bytes)}) created at "
+                f"this line within {most.window_s:.1f} s were still alive at the end; what keeps "
+                "them was not found."
             ),
             confidence="likely",
-            fix="Look at what this line's result is put into, or is captured by.",
+            fix="Check what stores or captures the result of this line.",
             evidence={"growth_bytes": most.growth_bytes, "window_s": most.window_s},
             file=most.file,
             line=most.line,
@@ -100,15 +100,15 @@ def find_unexplained(case: Case) -> list[Finding]:
         return []
     file, line = case.busiest_line()
     in_use_bytes = [allocator.in_use_bytes for _, allocator in case.malloc_samples()]
-    parts = [f"Memory grew by {format_size(case.risen_bytes)}, and no cause was found."]
+    parts = [f"Memory grew by {format_size(case.risen_bytes)}, but no cause was found."]
     if in_use_bytes:
         rise = in_use_bytes[-1] - in_use_bytes[0]
         parts.append(
-            f"malloc's memory in use rose by {format_size(rise)}: "
+            f"Memory in use by malloc rose by {format_size(rise)}: "
             + (
-                "something holds it."
+                "something still holds it."
                 if rise >= case.risen_bytes / 2
-                else "the growth lies outside malloc."
+                else "the growth is outside malloc."
             )
         )
     return [
@@ -117,8 +117,8 @@ def find_unexplained(case: Case) -> list[Finding]:
             message=" ".join(parts),
             confidence="possible",
             fix=(
-                "The line named is the one that ran most of the time meanwhile. Run it longer, or "
-                "look with memray run --native; and please report it."
+                ("" if line is None else "This line ran most of the time while memory grew. ")
+                + "Run longer, or look with memray run --native; and please report it."
             ),
             evidence={"risen_bytes": case.risen_bytes},
             file=file,

@@ -33,14 +33,14 @@ def find_workers(case: Case) -> list[Finding]:
         Finding(
             code="workers-copy",
             message=(
-                f"{count} worker processes grew by {format_size(rise)} together, to "
-                f"{format_size(peak)} of their own."
+                f"{count} worker processes grew by {format_size(rise)} in total, to "
+                f"{format_size(peak)} that they share with no other process."
             ),
             confidence="likely",
             fix=(
-                "Hold the samples in one numpy array or a memory-mapped file instead of Python "
+                "Keep the samples in one numpy array or a memory-mapped file instead of Python "
                 "objects: reading an object in a forked worker writes its reference count and so "
-                "copies its page. Let workers keep nothing between batches."
+                "copies its page. Workers should keep nothing between batches."
             ),
             evidence={"workers": count, "growth_bytes": rise, "own_bytes": peak},
             file=file,

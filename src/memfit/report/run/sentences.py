@@ -45,7 +45,7 @@ def explain(run: Run) -> list[str]:
         if recording.exit.signal is not None:
             sentences.append(f"The script was ended by {recording.exit.signal}.")
     elif recording.exit is None:
-        sentences.append("Its end was not seen: it still runs, or memfit was ended before it.")
+        sentences.append("memfit did not see it end: it is still running, or memfit stopped first.")
     return sentences
 
 
@@ -62,8 +62,8 @@ def share_of_growth(finding: Finding) -> str | None:
         return None
     if finding.share_is_rest:
         is_alone = finding.share >= _ALL
-        rest = "no other cause found" if is_alone else "what no other cause explains"
-        return f"{rest}; bytes not measured"
+        rest = "no other cause found" if is_alone else "the part that no other cause explains"
+        return f"{rest}; not measured in bytes"
     is_little = finding.share < _LEAST_SHARE
     return f"{'under 1%' if is_little else format(finding.share, '.0%')} of the growth"
 
@@ -75,18 +75,18 @@ def evidence_of(finding: Finding) -> dict[str, float | int | str | None]:
 
 
 def told_before(finding: Finding) -> str:
-    """Returns how it could have been known before anything ran."""
-    return f"memfit lint would have told: {', '.join(finding.lint)}"
+    """Returns which rules of lint find it before anything runs."""
+    return f"`memfit lint` catches this: {', '.join(finding.lint)}"
 
 
 def _how_sure(growth: Growth) -> str:
-    unit = "epochs" if growth.unit == "epoch" else "stretches of time"
+    unit = "epochs" if growth.unit == "epoch" else "intervals"
     per_s = growth.bytes_per_epoch is None
     rate = growth.bytes_per_s if growth.bytes_per_epoch is None else growth.bytes_per_epoch
     low, high = format_size(rate * growth.low_share), format_size(rate * growth.high_share)
     return (
-        f"Seen over {growth.num_intervals} {unit}; "
-        f"between {low} and {high} {'a second' if per_s else 'an epoch'} (90% interval)."
+        f"Measured over {growth.num_intervals} {unit}; "
+        f"between {low} and {high} per {'second' if per_s else 'epoch'} (90% confidence)."
     )
 
 
@@ -96,7 +96,7 @@ def _explained(diagnosis: Diagnosis) -> list[str]:
     explained = sum(shares)
     if not 0 < explained < _NEARLY_ALL:
         return []
-    return [f"The causes below explain {explained:.0%} of it; the rest is not explained."]
+    return [f"The causes below explain {explained:.0%} of it; the rest is unexplained."]
 
 
 def _projection(growth: Growth, diagnosis: Diagnosis) -> list[str]:
@@ -104,10 +104,10 @@ def _projection(growth: Growth, diagnosis: Diagnosis) -> list[str]:
     if left_s is None:
         return []
     if growth.bytes_per_epoch is None:
-        return [f"At this rate memory is used up in about {format_duration(left_s)}."]
+        return [f"At this rate memory runs out in about {format_duration(left_s)}."]
     epochs = round(left_s * growth.bytes_per_s / growth.bytes_per_epoch)
     count = "1 epoch" if epochs == 1 else f"{epochs:,} epochs"
-    return [f"At this rate memory is used up in {count}, about {format_duration(left_s)}."]
+    return [f"At this rate memory runs out in {count}, about {format_duration(left_s)}."]
 
 
 def _peak(diagnosis: Diagnosis) -> str:
@@ -115,7 +115,7 @@ def _peak(diagnosis: Diagnosis) -> str:
         return "No memory was measured."
     peak = format_size(diagnosis.peak_bytes)
     if diagnosis.limit is None:
-        return f"Peak {peak}; the limit is not known."
+        return f"Peak {peak}; the limit is unknown."
     limit = diagnosis.limit
     share = diagnosis.peak_bytes / limit.limit_bytes
     return (
@@ -137,13 +137,13 @@ def _budget(run: Run) -> list[str]:
     if diagnosis.peak_bytes <= budget.size_bytes:
         return [f"{the_budget} was kept."]
     more = format_size(diagnosis.peak_bytes - budget.size_bytes)
-    return [f"{the_budget} was passed by {more}."]
+    return [f"{the_budget} was exceeded by {more}."]
 
 
 def _how_it_ended(recording: Recording) -> str:
     ended = recording.exit
     if ended is None:
-        return "how is not known"
+        return "the reason is unknown"
     if ended.signal is not None:
         return f"ended by {ended.signal}"
     return f"exit code {ended.code}"

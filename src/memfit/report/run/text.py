@@ -42,7 +42,7 @@ def render_text(run: Run, console: Console) -> None:
 
 def render_place(run: Path, console: Console) -> None:
     """Prints where a run is, and the command that shows it; neither is broken in two."""
-    where, how = f"recorded in {run}", "see it with: memfit report"
+    where, how = f"recorded in {run}", "open it with: memfit report"
     line = f"{where} · {how}"
     told = line if cell_len(line) <= console.width else f"{where}\n{how}"
     console.print(Text(_printable(told), style="dim"), soft_wrap=True)
@@ -163,7 +163,7 @@ def _notes(recording: Recording) -> list[str]:
     if troubles:
         notes.append(
             f"{_count(len(troubles), 'error')} inside memfit, the first in {troubles[0].where} "
-            f"({troubles[0].message}). Training was not touched; please report it."
+            f"({troubles[0].message}). The training was not affected; please report it."
         )
     return notes
 

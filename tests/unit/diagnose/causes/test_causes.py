@@ -168,7 +168,7 @@ def buffer(stage, held, full, **more):
 @pytest.mark.parametrize(
     ("one", "words"),
     [
-        (buffer("shuffle", 20, 400, length=1500, of_batches=True), "shuffle(1,500) stands after"),
+        (buffer("shuffle", 20, 400, length=1500, of_batches=True), "shuffle(1,500) comes after"),
         (buffer("prefetch", 80, 400, length=200), "prefetch(200) keeps 200 elements ready"),
         (buffer("queue", 80, 400, length=100), "max_queue_size=100 keeps 100 batches ready"),
     ],
@@ -262,7 +262,7 @@ def test_what_malloc_keeps_is_told_with_the_proof():
 
     assert finding.code == "allocator-retains"
     assert finding.confidence == "certain"
-    assert "malloc_trim gave back 100 MB" in finding.message
+    assert "malloc_trim freed 100 MB" in finding.message
 
 
 def test_pages_of_files_are_a_note_and_no_leak():
@@ -312,7 +312,7 @@ def test_tensors_that_stay_with_no_known_holder_are_told_by_the_line_that_made_t
     (finding,) = diagnosed(one).findings
 
     assert (finding.code, finding.line) == ("held-tensors", 6)
-    assert "who keeps them was not found" in finding.message
+    assert "what keeps them was not found" in finding.message
 
 
 def test_compiled_code_that_piles_up_without_a_trace_is_retracing():

@@ -40,7 +40,7 @@ def test_a_list_that_explains_the_growth_is_named_with_file_and_line():
     assert finding.confidence == "certain"
     assert (finding.file, finding.line) == ("train.py", 14)
     assert finding.message == (
-        "outputs of PredictionLogger keeps arrays or tensors: a list that went from 2 to 11 "
+        "outputs of PredictionLogger keeps arrays or tensors: a list that grew from 2 to 11 "
         "(float32 (20000, 100)), 170 MB or 94% of the growth."
     )
     assert finding.before == "self.outputs.append(self.model.predict(self.x))"

@@ -32,7 +32,7 @@ def test_a_function_that_was_traced_again_is_named_with_two_of_its_arguments():
     (finding,) = findings(RETRACED)
 
     assert (finding.code, finding.file, finding.line) == ("retracing", "train.py", 8)
-    assert "train_step was compiled 201 times more at this line, 203 in all" in finding.message
+    assert "train_step was compiled 201 more times at this line, 203 in total" in finding.message
     assert "rate: 201.0 (Python float), then 202.0 (Python float)" in finding.message
     assert finding.before == "loss = train_step(x, rate)"
 
@@ -40,7 +40,7 @@ def test_a_function_that_was_traced_again_is_named_with_two_of_its_arguments():
 def test_functions_made_again_at_one_line_are_told_from_one_traced_again():
     (finding,) = findings(structs.replace(RETRACED, functions=50, traces=50))
 
-    assert "50 functions train_step were made and compiled at this line" in finding.message
+    assert "50 functions train_step were created and compiled at this line" in finding.message
     assert "before the loop" in finding.fix
 
 

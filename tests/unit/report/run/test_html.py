@@ -232,7 +232,7 @@ def test_a_finding_shows_its_share_its_statement_fixed_its_notes_and_its_hints()
     assert (
         "held likely 83% of the growth It holds. - losses.append(loss) "
         "+ losses.append(float(loss)) What to do: Let go. gc.collect() did not help. "
-        "memfit lint would have told: MF201"
+        "`memfit lint` catches this: MF201"
     ) in page.said
 
 
@@ -241,7 +241,7 @@ def test_a_share_that_others_leave_is_told_in_words_and_not_as_a_field():
 
     page = Page(render(make_growing(), findings=(finding,)))
 
-    assert "held likely no other cause found; bytes not measured It holds." in page.said
+    assert "held likely no other cause found; not measured in bytes It holds." in page.said
     assert "share is rest" not in page.said
 
 
@@ -306,14 +306,16 @@ def test_an_error_inside_memfit_is_told_once_and_that_training_went_on():
 
     page = Page(render(make_growing(troubles=(trouble,) * 3, notes=("1 line was skipped.",))))
 
-    told = "1 line was skipped. memfit itself had an error in hooks, 3 times; training went on:"
+    told = (
+        "1 line was skipped. memfit itself had an error in hooks, 3 times; the training continued:"
+    )
     assert f"{told} KeyError: 'x'" in page.said
 
 
 def test_a_higher_mark_of_the_kernel_is_told_below_the_chart():
     recording = make_growing(exit=Exit(BEGIN_T_S, code=0, peak_rss_bytes=3 * GB))
 
-    assert "higher than any sample: 3.00 GB" in Page(render(recording)).said
+    assert "a higher peak than any sample: 3.00 GB" in Page(render(recording)).said
 
 
 def test_the_page_is_a_function_of_its_values():

@@ -33,7 +33,7 @@ GROWTH = Growth(
 IN_TIME = replace(GROWTH, bytes_per_epoch=None, unit="interval")
 KILLED = Finding(
     "killed",
-    "Killed by the kernel for want of memory in its control group at 1.98 GB of a 2.00 GB limit.",
+    "Killed by the kernel, out of memory in its control group at 1.98 GB of a 2.00 GB limit.",
     "certain",
     "Give it more memory, or lower the batch size or what the data holds in memory.",
 )
@@ -43,7 +43,7 @@ NEAR = Finding("near-limit", "Memory reached 95% of the limit.", "certain", "Rai
 
 HELD = Finding(
     "held-tensors",
-    "losses (global of train.py) keeps arrays or tensors: a list that went from 100 to 1,300 "
+    "losses (global of train.py) keeps arrays or tensors: a list that grew from 100 to 1,300 "
     "(EagerTensor of shape (256, 10)), 83.0 MB.",
     "certain",
     "Keep only what you need: float(...) of a loss, a mean, or the last few with "
@@ -56,7 +56,7 @@ HELD = Finding(
     share=0.83,
     lint=("MF201", "MF203"),
     notes=(
-        "gc.collect() ran 12 times (train.py:31) and memory grew all the same: what grows here is "
+        "gc.collect() ran 12 times (train.py:31), but memory still grew: the growth is "
         "held by a name, not garbage.",
     ),
 )
@@ -180,7 +180,7 @@ def test_a_scripts_name_that_is_not_utf_8_does_not_end_the_report():
         (
             Diagnosis("steady", peak_bytes=5 * 10**8),
             WELL,
-            ["Peak 500 MB; the limit is not known."],
+            ["Peak 500 MB; the limit is unknown."],
         ),
         (
             Diagnosis("steady", peak_bytes=5 * 10**8, limit=Limit(2 * 10**9, "rlimit as")),
@@ -194,17 +194,17 @@ def test_a_scripts_name_that_is_not_utf_8_does_not_end_the_report():
             Diagnosis("steady", peak_bytes=5 * 10**8),
             None,
             [
-                "Peak 500 MB; the limit is not known.",
-                "Its end was not seen: it still runs, or memfit was ended before it.",
+                "Peak 500 MB; the limit is unknown.",
+                "memfit did not see it end: it is still running, or memfit stopped first.",
             ],
         ),
         (
             Diagnosis("growing", growth=GROWTH, projected_exhaustion_s=600.0, peak_bytes=5 * 10**8),
             WELL,
             [
-                "Seen over 6 epochs; between 6.00 MB and 18.0 MB an epoch (90% interval).",
-                "At this rate memory is used up in 50 epochs, about 10 min 0 s.",
-                "Peak 500 MB; the limit is not known.",
+                "Measured over 6 epochs; between 6.00 MB and 18.0 MB per epoch (90% confidence).",
+                "At this rate memory runs out in 50 epochs, about 10 min 0 s.",
+                "Peak 500 MB; the limit is unknown.",
             ],
         ),
         (
@@ -213,10 +213,10 @@ def test_a_scripts_name_that_is_not_utf_8_does_not_end_the_report():
             ),
             WELL,
             [
-                "Seen over 6 stretches of time; between 500 kB and 1.50 MB a second "
-                "(90% interval).",
-                "At this rate memory is used up in about 10 min 0 s.",
-                "Peak 500 MB; the limit is not known.",
+                "Measured over 6 intervals; between 500 kB and 1.50 MB per second "
+                "(90% confidence).",
+                "At this rate memory runs out in about 10 min 0 s.",
+                "Peak 500 MB; the limit is unknown.",
             ],
         ),
         (
@@ -224,8 +224,8 @@ def test_a_scripts_name_that_is_not_utf_8_does_not_end_the_report():
             Exit(60.0, code=1),
             [
                 "It was growing by 12.0 MB/epoch.",
-                "Seen over 6 epochs; between 6.00 MB and 18.0 MB an epoch (90% interval).",
-                "Peak 500 MB; the limit is not known.",
+                "Measured over 6 epochs; between 6.00 MB and 18.0 MB per epoch (90% confidence).",
+                "Peak 500 MB; the limit is unknown.",
             ],
         ),
     ],
@@ -239,7 +239,7 @@ def test_what_the_verdict_means_is_explained_a_sentence_each(diagnosis, ended, s
     ("peak_mb", "phases", "told"),
     [
         (500, (Phase("fit", 1, 0.0, 9.0),), "The budget of 600 MB was kept."),
-        (650, (Phase("fit", 1, 0.0, 9.0),), "The budget of 600 MB was passed by 50.0 MB."),
+        (650, (Phase("fit", 1, 0.0, 9.0),), "The budget of 600 MB was exceeded by 50.0 MB."),
         (
             500,
             (),
@@ -265,7 +265,7 @@ def test_the_explanation_follows_the_verdict():
 
     lines = render(make_recording(ended=Exit(60.0, signal="SIGTERM")), diagnosis).splitlines()
 
-    assert lines[2:] == ["Peak 500 MB; the limit is not known.", "The script was ended by SIGTERM."]
+    assert lines[2:] == ["Peak 500 MB; the limit is unknown.", "The script was ended by SIGTERM."]
 
 
 def test_phases_of_one_kind_are_one_row_with_their_sums():
@@ -308,15 +308,15 @@ def test_a_finding_reads_well_in_80_columns():
 
     assert lines[lines.index("held-tensors train.py:14 (certain) · 83% of the growth") :] == [
         "held-tensors train.py:14 (certain) · 83% of the growth",
-        "losses (global of train.py) keeps arrays or tensors: a list that went from 100",
+        "losses (global of train.py) keeps arrays or tensors: a list that grew from 100",
         "to 1,300 (EagerTensor of shape (256, 10)), 83.0 MB.",
         "- losses.append(loss)",
         "+ losses.append(float(loss))",
         "→ Keep only what you need: float(...) of a loss, a mean, or the last few with",
         "  collections.deque(maxlen=...); write the rest to disk.",
-        "· gc.collect() ran 12 times (train.py:31) and memory grew all the same: what",
-        "  grows here is held by a name, not garbage.",
-        "memfit lint would have told: MF201, MF203",
+        "· gc.collect() ran 12 times (train.py:31), but memory still grew: the growth is",
+        "  held by a name, not garbage.",
+        "`memfit lint` catches this: MF201, MF203",
     ]
 
 
@@ -365,8 +365,8 @@ def test_the_share_of_the_growth_is_shown_where_it_is_known(share, ending):
 @pytest.mark.parametrize(
     ("share", "ending"),
     [
-        (0.4, "· what no other cause explains; bytes not measured"),
-        (1.0, "· no other cause found; bytes not measured"),
+        (0.4, "· the part that no other cause explains; not measured in bytes"),
+        (1.0, "· no other cause found; not measured in bytes"),
     ],
 )
 def test_a_share_that_others_leave_is_not_told_as_a_measured_one(share, ending):
@@ -386,7 +386,7 @@ def test_what_is_no_problem_stands_last_under_a_heading_of_its_own():
     lines = lines_of(CALM, HELD)
 
     assert lines[-7:] == [
-        "memfit lint would have told: MF201, MF203",
+        "`memfit lint` catches this: MF201, MF203",
         "",
         "note",
         "mapped-pages (certain)",
@@ -491,15 +491,15 @@ def test_a_terminal_narrower_than_the_labels_of_the_chart_does_no_harm(width):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("a", ["recorded in memfit-runs/a · see it with: memfit report"]),
+        ("a", ["recorded in memfit-runs/a · open it with: memfit report"]),
         (
             "20260301-123000-train_model",
             [
                 "recorded in memfit-runs/20260301-123000-train_model",
-                "see it with: memfit report",
+                "open it with: memfit report",
             ],
         ),
-        ("x" * 90, [f"recorded in memfit-runs/{'x' * 90}", "see it with: memfit report"]),
+        ("x" * 90, [f"recorded in memfit-runs/{'x' * 90}", "open it with: memfit report"]),
     ],
 )
 def test_neither_the_place_of_a_run_nor_the_command_that_shows_it_is_broken_in_two(name, told):
