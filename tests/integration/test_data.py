@@ -195,8 +195,8 @@ def test_whole_data_is_called_whole(memfit, folder):
 
     files, store = memfit("data", "check", "x.npy"), memfit("data", "check", "cache")
 
-    assert (files.returncode, files.stdout) == (0, "whole: 20,000 rows; every row was read\n")
-    assert (store.returncode, store.stdout) == (0, "whole: 20,000 rows; 1 checksums are right\n")
+    assert (files.returncode, files.stdout) == (0, "intact: 20,000 rows; every row was read\n")
+    assert (store.returncode, store.stdout) == (0, "intact: 20,000 rows; 1 checksums are right\n")
 
 
 def test_what_is_not_a_number_is_told_and_is_no_fault(memfit, folder):
@@ -205,7 +205,7 @@ def test_what_is_not_a_number_is_told_and_is_no_fault(memfit, folder):
     done = memfit("data", "check", "x.npy")
 
     assert done.returncode == 0
-    assert done.stdout == "values: 2 values are NaN\nwhole: 3 rows; every row was read\n"
+    assert done.stdout == "values: 2 values are NaN\nintact: 3 rows; every row was read\n"
 
 
 def test_a_damaged_store_is_found(memfit, folder):

@@ -61,7 +61,7 @@ def answer_folklore(
     """Returns `findings`, the first growth among them with notes on remedies that do not help.
 
     Args:
-        findings: What was found, the gravest first.
+        findings: What was found, the most severe first.
         hints: What lint says of the script.
         called: Calls of the script that bear on memory.
     """

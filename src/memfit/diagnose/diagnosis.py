@@ -106,7 +106,7 @@ def _verdict(
     why_unknown: str | None,
     growth: Growth | None,
 ) -> str:
-    """The gravest thing that is known."""
+    """The most severe verdict that applies."""
     verdicts = {cause_of(finding.code).verdict for finding in findings}
     if "killed" in verdicts:
         return "killed"

@@ -55,7 +55,7 @@ def _once(findings: list[Finding]) -> list[Finding]:
     """Drops what says the same again.
 
     A code that has a named holder needs no other mention, nor does what belongs to something
-    else that piles up: the optimizer of a model, the file of a writer.
+    else that accumulates: the optimizer of a model, the file of a writer.
     """
     kept: list[Finding] = []
     places: set[_Place] = set()

@@ -81,7 +81,7 @@ class Look(Evidence, frozen=True):
         level: `"counts"`, `"names"`, `"census"`, `"trial"` or `"window"`.
         cost_s: Time that it took of the training.
         numbers: How many things of each kind are alive.
-        sizes: Bytes that they keep, where that can be told.
+        sizes: Bytes that they keep, where known.
     """
 
     level: str
@@ -124,7 +124,7 @@ class Buffer(Evidence, frozen=True):
         t_s: When it was read.
         stage: `"shuffle"`, `"cache"`, `"prefetch"` or `"queue"`.
         held_bytes: What it holds.
-        full_bytes: What it will hold when it is full, where that can be told.
+        full_bytes: What it will hold when it is full, where known.
         length: Its elements when full; `None` for a cache.
         of_batches: Whether its elements are batches.
         after_repeat: Whether what it reads never ends.
@@ -145,7 +145,7 @@ class Buffer(Evidence, frozen=True):
 
 
 class Loaded(Evidence, frozen=True):
-    """Data given whole to the training.
+    """Data passed to the training as arrays in memory.
 
     Attributes:
         t_s: When.

@@ -38,10 +38,10 @@ class FileReader:
                 text = file.read()
         except OSError:
             return []
-        whole, _, rest = text.rpartition(b"\n")
+        lines, _, rest = text.rpartition(b"\n")
         self._offset += len(text) - len(rest)
         self.is_cut = bool(rest)
-        return [entry for line in self._thin(whole.split(b"\n")) if (entry := self._decode(line))]
+        return [entry for line in self._thin(lines.split(b"\n")) if (entry := self._decode(line))]
 
     def _thin(self, lines: list[bytes]) -> list[bytes]:
         """Leaves out most of very many samples, evenly, and nothing else."""

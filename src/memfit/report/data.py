@@ -1,4 +1,4 @@
-"""Data in the terminal and as JSON: what is in it, whether it is whole, how fast it streams."""
+"""Data in the terminal and as JSON: what is in it, whether it is intact, how fast it streams."""
 
 import dataclasses
 import json
@@ -52,7 +52,7 @@ def render_checked(checked: Checked) -> str:
             if checked.checksums is None
             else f"{checked.checksums:,} checksums are right"
         )
-        lines.append(f"whole: {checked.num_rows:,} rows; {how}")
+        lines.append(f"intact: {checked.num_rows:,} rows; {how}")
     return "\n".join(lines) + "\n"
 
 

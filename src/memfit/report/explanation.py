@@ -52,7 +52,7 @@ def render_explanation(code: str, console: Console) -> None:
 
 
 def render_rule(rule: Rule, console: Console) -> None:
-    """Prints what a rule of lint is about, and where more is told of its cause."""
+    """Prints what a rule of lint is about, and where its cause is explained."""
     lines = [f"{rule.code} {rule.name}, a rule of memfit lint", "", rule.summary]
     if rule.cause in list_codes():
         lines.append(f"memfit run calls it {rule.cause}. More: memfit explain {rule.cause}")

@@ -20,7 +20,7 @@ _GAP = 2
 
 
 def render_runs(runs: Sequence[Run], console: Console) -> None:
-    """Prints a table of runs. Names stay whole, to be copied; in their favour others are left out.
+    """Prints a table of runs. Names are never cut; other columns are dropped first.
 
     A table that is too wide even then is left to the terminal to break.
     """

@@ -20,7 +20,7 @@ _ISOLATE_TRIAL = (
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of thing that piles up."""
+    """A kind of object that accumulates."""
 
     code: str
     things: str
@@ -106,7 +106,7 @@ def find_registry(case: Case) -> list[Finding]:
         first = functions[0]
         what = f"{first.made - first.made_before} functions"
         return [_registry_finding("accumulating-functions", rise, first, what)]
-    return []  # one function traced again: told as retracing
+    return []  # one function traced again: reported as retracing
 
 
 def _registry_finding(code: str, rise: Rise, made: Made, what: str) -> Finding:

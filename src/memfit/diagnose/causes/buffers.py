@@ -1,4 +1,4 @@
-"""Buffers of data pipelines that hold more than they need, told before they are full."""
+"""Buffers of data pipelines that hold more than they need, found before they are full."""
 
 from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.finding import Finding

@@ -138,7 +138,7 @@ class Case:
     def _rise(values: Sequence[int | None]) -> Rise | None:
         known = [value for value in values if value is not None]
         if len(known) > 2 and known[-1] < known[-2]:
-            known.pop()  # the last look may come after the script, when all is let go
+            known.pop()  # the last look may come after the script, when everything is freed
         if len(known) < 2:
             return None
         rises = sum(after > before for before, after in itertools.pairwise(known))
@@ -162,7 +162,7 @@ class Case:
         ]
 
     def growing_line(self) -> Line:
-        """Returns the line that ran when memory rose most, where that can be told.
+        """Returns the line that ran when memory rose most, where that is known.
 
         What rises between one `fit` and the next belongs to the lines that run in between.
         """

@@ -1,4 +1,4 @@
-"""Data that is held whole, and the copies that are made of it."""
+"""Data that is in memory as arrays, and the copies made of it."""
 
 from memfit.diagnose.causes.case import Case
 from memfit.diagnose.causes.finding import Finding

@@ -42,7 +42,7 @@ def find_retracing(case: Case) -> list[Finding]:
 
 
 def find_many_executables(case: Case) -> list[Finding]:
-    """Returns the same where compiled code piles up in most looks and no trace is counted."""
+    """Returns the same where compiled code accumulates in most looks and no trace is counted."""
     rise = case.rise("executables")
     is_steady = rise is not None and rise.num_rises >= rise.num_looks / 2
     is_much = rise is not None and rise.more >= _MANY_EXECUTABLES
@@ -51,7 +51,7 @@ def find_many_executables(case: Case) -> list[Finding]:
 
 
 def find_executables(case: Case) -> list[Finding]:
-    """Returns a finding if compiled code piles up while no trace is counted: XLA per shape."""
+    """Returns a finding if compiled code accumulates while no trace is counted: XLA per shape."""
     rise = case.rise("executables")
     if case.growth is None or rise is None or not is_continuing(rise, _LEAST_EXECUTABLES):
         return []

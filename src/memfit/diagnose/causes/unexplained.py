@@ -9,7 +9,7 @@ _LEAST_SCALARS = 50
 
 
 def find_constants(case: Case) -> list[Finding]:
-    """Returns ever new Python numbers in eager operations: TensorFlow keeps each for good."""
+    """Returns new Python numbers in eager operations, each of which TensorFlow keeps."""
     if case.growth is None:
         return []
     scalars = [one for one in case.recording.of(Allocated) if one.thing == "scalar"]

@@ -103,7 +103,7 @@ def _first_after_imports(points: Sequence[Point]) -> int:
 
 
 def _first_return(points: Sequence[Point]) -> int:
-    """Where a loop begins: at the first line that is come back to after another one."""
+    """Where a loop begins: at the first line that runs again after another one."""
     last_seen = {point.at: number for number, point in enumerate(points) if point.at is not None}
     before = None
     for number, at in enumerate(point.at for point in points):
@@ -141,10 +141,10 @@ def thin(intervals: list[Interval]) -> list[Interval]:
     group = -(-len(intervals) // _MOST_INTERVALS)
     if group == 1:
         return intervals
-    whole = len(intervals) // group * group
+    kept = len(intervals) // group * group
     return [
         _join(intervals[at : at + group])
-        for at in range(len(intervals) - whole, len(intervals), group)
+        for at in range(len(intervals) - kept, len(intervals), group)
     ]
 
 

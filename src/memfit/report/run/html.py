@@ -13,12 +13,12 @@ from memfit.report.run.chart import Chart, build_chart
 from memfit.report.run.json import to_plain
 from memfit.report.run.phase_rows import arrange_phases
 from memfit.report.run.sentences import (
+    caught_by_lint,
     evidence_of,
     explain,
     headline,
     place_of,
     share_of_growth,
-    told_before,
 )
 from memfit.units import format_change, format_duration, format_size
 
@@ -79,7 +79,7 @@ def _make_environment() -> Environment:
         "words": _format_words,
         "place": place_of,
         "share": share_of_growth,
-        "told_before": told_before,
+        "caught_by_lint": caught_by_lint,
     }
     return environment
 
@@ -169,5 +169,5 @@ def _format_count(count: int, one: str = "", many: str = "") -> str:
 
 
 def _format_words(key: str) -> str:
-    """Returns the name of a figure or phase as words: its unit is told by its value."""
+    """Returns the name of a figure or phase as words: its value has the unit."""
     return key.removesuffix("_bytes").removesuffix("_s").replace("_", " ")

@@ -74,7 +74,7 @@ def evidence_of(finding: Finding) -> dict[str, float | int | str | None]:
     return {**holder, **finding.evidence}
 
 
-def told_before(finding: Finding) -> str:
+def caught_by_lint(finding: Finding) -> str:
     """Returns which rules of lint find it before anything runs."""
     return f"`memfit lint` catches this: {', '.join(finding.lint)}"
 

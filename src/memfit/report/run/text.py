@@ -16,11 +16,11 @@ from memfit.diagnose.diagnosis import Run
 from memfit.diagnose.growth.phases import Phase
 from memfit.record.recording import Recording
 from memfit.report.run.sentences import (
+    caught_by_lint,
     explain,
     headline,
     place_of,
     share_of_growth,
-    told_before,
 )
 from memfit.report.run.sparkline import draw_chart
 from memfit.units import format_change, format_duration, format_size
@@ -44,8 +44,8 @@ def render_place(run: Path, console: Console) -> None:
     """Prints where a run is, and the command that shows it; neither is broken in two."""
     where, how = f"recorded in {run}", "open it with: memfit report"
     line = f"{where} · {how}"
-    told = line if cell_len(line) <= console.width else f"{where}\n{how}"
-    console.print(Text(_printable(told), style="dim"), soft_wrap=True)
+    shown = line if cell_len(line) <= console.width else f"{where}\n{how}"
+    console.print(Text(_printable(shown), style="dim"), soft_wrap=True)
 
 
 def summarise(run: Run, width: int) -> RenderableType:
@@ -96,7 +96,7 @@ def _finding(finding: Finding, said: str) -> RenderableType:
     lines += [*_change(finding), _marked("→", finding.fix)]
     lines += [_marked("·", note) for note in finding.notes]
     if finding.lint:
-        lines.append(Text(told_before(finding), style="dim"))
+        lines.append(Text(caught_by_lint(finding), style="dim"))
     return Padding(Group(*lines), (1, 0, 0, 0))
 
 
