@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 # Words that end like a participle but name a thing, or are the frameworks' own word for it.
-NOUNS = {"finding", "ranking", "ragged", "recording", "speed", "thread"}
+NOUNS = {"finding", "ranking", "ragged", "recording", "retracing", "speed", "thread"}
 # Irregular participles in use as names; the regular ones end in -ed or -ing.
 PARTICIPLES = {"taken", "held", "kept", "known", "made", "seen", "told", "chosen", "drawn", "given"}
 DECISION_CODE = ("fitting/search.py", "act/choosing.py")
 BACKENDS = ("tensorflow", "jax", "torch")
 # Code that asks which backend Keras uses, or will use.
-ASKING = (
-    r"keras\.backend\.backend\(\)|keras\.config\.backend\(\)",
-    r"getattr\(config, \"backend\"",
-    r"environ\S*KERAS_BACKEND",
-)
+ASKING = {
+    "keras.backend.backend()": r"keras\.backend\.backend\(\)|keras\.config\.backend\(\)",
+    "keras.config.backend()": r"getattr\(config, \"backend\"",
+    "KERAS_BACKEND": r"environ\S*KERAS_BACKEND",
+}
 PRIVATE = (
     "call_context_args call_has_training_arg compile_loss compile_metrics flat_losses "
     "flatten_layers inbound_nodes jax_state jax_state_synced keras_history loss_ids loss_tracker "
@@ -136,7 +136,7 @@ def backend_choosers(modules: dict[str, Module]) -> tuple[list[str], list[str]]:
         if module.name.startswith("backends") and "import_module(" in module.text
     ]
     texts = "\n".join(module.text for module in modules.values())
-    return loading, [way for way in ASKING if re.search(way, texts)]
+    return loading, [way for way, code in ASKING.items() if re.search(code, texts)]
 
 
 def private_keras(modules: dict[str, Module]) -> list[str]:

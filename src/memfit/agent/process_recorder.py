@@ -75,7 +75,7 @@ _begin = harmless(get_recorder)
 
 
 class FrameworkEvents:
-    """Takes what the frameworks tell: steps go to the counters, the rest is kept by line."""
+    """What the frameworks report: steps go to the counters, the rest is kept by line."""
 
     stepped = staticmethod(count_call)
     made = staticmethod(observed.made)

@@ -17,7 +17,6 @@ from memfit.agent.phase_marks import Phases
 from memfit.agent.process_counts import read_software
 from memfit.agent.sampler import Counters, Sampler
 from memfit.failsafe import harmless
-from memfit.measure.limits import find_limit
 from memfit.record.handover import sample_every_s
 from memfit.record.header import make_header
 from memfit.record.jsonl import Writer
@@ -55,7 +54,7 @@ class Recorder:
         self._probe_s = 0.0
         self._num_troubles = 0
         failsafe.on_trouble = self._record_trouble
-        self._writer.append(make_header("agent", sys.argv, find_limit(os.getpid())))
+        self._writer.append(make_header("agent", sys.argv))
         self.note_software()
         self._thread = threading.Thread(target=self._sample_forever, name="memfit", daemon=True)
         self._thread.start()

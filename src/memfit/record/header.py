@@ -8,19 +8,23 @@ from collections.abc import Sequence
 import memfit
 from memfit.budget import Budget
 from memfit.measure.environment import read_settings
-from memfit.measure.limits import Limit
+from memfit.measure.limits import Limit, find_limit
 from memfit.record.samples import FORMAT, Header
 
 
 def make_header(
-    role: str, command: Sequence[str], limit: Limit, budget: Budget | None = None
+    role: str,
+    command: Sequence[str],
+    *,
+    limit: Limit | None = None,
+    budget: Budget | None = None,
 ) -> Header:
     """Returns the header of a file that this process writes.
 
     Args:
         role: `"supervisor"` (from outside) or `"agent"` (inside the training).
         command: What was run, as the user typed it.
-        limit: The limit that the training would reach first.
+        limit: The limit that the training would reach first. Defaults to that of this process.
         budget: What every `fit` may take.
     """
     return Header(
@@ -33,7 +37,7 @@ def make_header(
         python=platform.python_version(),
         platform=platform.platform(),
         command=tuple(command),
-        limit=limit,
+        limit=limit or find_limit(os.getpid()),
         settings=read_settings(),
         budget=budget,
     )

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from memfit.measure.control_group import ControlGroup
+from memfit.measure.control_group import ControlGroup, find_control_group
 from memfit.measure.nvidia import open_nvidia
 from memfit.measure.pressure import read_pressure
 from memfit.measure.process import (
@@ -29,12 +29,20 @@ class ProcessSampler:
     """
 
     def __init__(self, *, reads_proportional: bool = False) -> None:
+        self._pid = 0
+        self._group: ControlGroup | None = None
         self._reads_proportional = reads_proportional
         self._proportional_t_s = self._children_read_t_s = float("-inf")
         self._nvidia = open_nvidia()
 
-    def take(self, pid: int, group: ControlGroup | None) -> Sample | None:
-        """Returns a sample of `pid` and its children; `None` if it has ended."""
+    def attach(self, pid: int) -> None:
+        """Names the process to sample."""
+        self._pid = pid
+        self._group = find_control_group(pid)
+
+    def take(self) -> Sample | None:
+        """Returns a sample of the process and its children; `None` if it has ended."""
+        pid = self._pid
         memory = read_process(pid)
         if memory is None:
             return None
@@ -46,12 +54,17 @@ class ProcessSampler:
             process=memory,
             children=children,
             nvidia=self._nvidia.read(pids) if self._nvidia else (),
-            control_group=group.read() if group else None,
+            control_group=self._group.read() if self._group else None,
             available_bytes=read_available(),
             pressure=read_pressure(),
             proportional=self._read_proportional(pids),
             children_own_bytes=self._read_children_own(children),
         )
+
+    def count_group_oom_kills(self) -> int | None:
+        """Returns how many processes of its control group the kernel has killed for memory."""
+        memory = self._group.read() if self._group is not None else None
+        return memory.oom_kills if memory is not None else None
 
     def _read_children_own(self, children: Sequence[ChildMemory]) -> int | None:
         """The unshared memory of workers: the kernel walks over their pages to read it."""

@@ -7,22 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import memfit
 from memfit.budget import Budget
-from memfit.measure.control_group import ControlGroup, find_control_group
 from memfit.measure.limits import Limit, find_limit
 from memfit.measure.pressure import count_machine_oom_kills
 from memfit.record.handover import Handover, sample_every_s
 from memfit.record.header import make_header
 from memfit.record.jsonl import Writer
 from memfit.record.run_folder import SUPERVISOR_FILE
-from memfit.record.samples import Exit, Sample
+from memfit.record.samples import Exit, Header, Sample
 from memfit.supervise.child_process import Child
 from memfit.supervise.lint_script import lint_files, read_script_files
 from memfit.supervise.process_sampler import ProcessSampler
 from memfit.supervise.signals import SignalRelay
 
-_BOOT_FOLDER = Path(memfit.__file__).parent / "agent" / "boot"
+_BOOT_FOLDER = Path(__file__).parents[1] / "agent" / "boot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +75,12 @@ class Supervisor:
         with SignalRelay() as relay:
             child = Child([sys.executable, *self._command], self._environment())
             relay.connect(child.send)
-            limit = self._find_limit(child.pid)
-            self._writer.append(
-                make_header("supervisor", self._command, limit, self._handover.budget)
-            )
-            group = find_control_group(child.pid)
-            group_kills = _group_oom_kills(group)
+            self._writer.append(self._header(child.pid))
+            self._sampler.attach(child.pid)
+            group_kills = self._sampler.count_group_oom_kills()
             begun_s = time.monotonic()
             while (ended := child.wait(sample_every_s(time.monotonic() - begun_s))) is None:
-                sample = self._sampler.take(child.pid, group)
+                sample = self._sampler.take()
                 if sample is not None:
                     self._writer.append(sample)
                     on_sample(Watched(sample, self._writer.error))
@@ -96,7 +91,7 @@ class Supervisor:
             code=ended.code,
             signal=ended.signal,
             peak_rss_bytes=ended.peak_rss_bytes,
-            group_oom_kills=_difference(_group_oom_kills(group), group_kills),
+            group_oom_kills=_difference(self._sampler.count_group_oom_kills(), group_kills),
             machine_oom_kills=_difference(count_machine_oom_kills(), machine_kills),
         )
         self._writer.append(exited)
@@ -112,16 +107,15 @@ class Supervisor:
             "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         }
 
+    def _header(self, child_pid: int) -> Header:
+        limit, budget = self._find_limit(child_pid), self._handover.budget
+        return make_header("supervisor", self._command, limit=limit, budget=budget)
+
     def _find_limit(self, pid: int) -> Limit:
         limit = find_limit(pid)
         if self._limit_bytes is not None and self._limit_bytes < limit.limit_bytes:
             return Limit(self._limit_bytes, "asked for")
         return limit
-
-
-def _group_oom_kills(group: ControlGroup | None) -> int | None:
-    memory = group.read() if group is not None else None
-    return memory.oom_kills if memory is not None else None
 
 
 def _difference(after: int | None, before: int | None) -> int | None:
