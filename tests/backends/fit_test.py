@@ -11,7 +11,7 @@ from keras import layers
 
 import memfit
 from memfit.backends import load
-from memfit.backends.observe import DeviceMemory
+from memfit.backends.devices import DeviceMemory
 from memfit.errors import BudgetError, InvalidSizeError, UsageError
 from memfit.fitting.gauges import HostGauge
 from memfit.fitting.headroom import Headroom
@@ -26,7 +26,7 @@ MB = 1_000_000
 # Less than a whole batch needs, more than a compiler does.
 ROOM_MB = {"tensorflow": 350, "jax": 400, "torch": 150}[keras.backend.backend()]
 BATCH_SIZE = 8192
-GAUGE = HostGauge(load("observe"))
+GAUGE = HostGauge(load("devices"))
 # The memory of a step is mostly that of its samples.
 X = RNG.standard_normal((8192, 64), dtype="float32")
 Y = RNG.standard_normal((8192, 1), dtype="float32")
@@ -309,7 +309,7 @@ class Accelerator:
 def accelerator(request, monkeypatch):
     device = Accelerator(**request.param)
     for name in ("read_devices", "reset_peaks"):
-        monkeypatch.setattr(load("observe"), name, getattr(device, name))
+        monkeypatch.setattr(load("devices"), name, getattr(device, name))
     gc.freeze()  # trials collect garbage often, and there is none among what is loaded
     yield device
     gc.unfreeze()

@@ -41,7 +41,7 @@ name = chosen_backend_name()
 change = configure(on_demand=True)
 framework = sys.modules.get(name)
 assert str(change).endswith("can use here: nothing is configured"), change
-adapter = load("observe", name)
+adapter = load("devices", name)
 is_up = getattr(adapter, "is_initialized", lambda: framework.cuda.is_initialized())
 assert not is_up()
 configure(limit="6GB"), configure(preallocate=0.5), configure(preallocate=False)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from memfit.backends import active_backend_name, load
-from memfit.backends.observe import DeviceMemory
+from memfit.backends.devices import DeviceMemory
 
 GB = 10**9
 
@@ -65,7 +65,7 @@ def put_in_place(name, monkeypatch):
 def test_an_accelerator_is_read_with_use_peak_and_limit(name, monkeypatch):
     limit_bytes = put_in_place(name, monkeypatch)
 
-    (device,) = load("observe", name).read_devices()
+    (device,) = load("devices", name).read_devices()
 
     assert device == DeviceMemory("GPU:0", 2 * GB, 3 * GB, limit_bytes, on_host=False)
 
@@ -74,9 +74,9 @@ def test_an_accelerator_is_read_with_use_peak_and_limit(name, monkeypatch):
 def test_a_peak_begins_anew_but_for_jax_which_has_no_way(name, monkeypatch):
     put_in_place(name, monkeypatch)
 
-    is_reset = load("observe", name).reset_peaks()
+    is_reset = load("devices", name).reset_peaks()
 
-    (device,) = load("observe", name).read_devices()
+    (device,) = load("devices", name).read_devices()
     assert is_reset == (name != "jax")
     assert device.peak_bytes == (2 * GB if is_reset else 3 * GB)
 
@@ -86,14 +86,14 @@ def test_a_peak_that_jax_does_not_know_is_none(monkeypatch):
     (device,) = sys.modules["jax"].local_devices()
     device.memory_stats()["peak_bytes_in_use"] = -1
 
-    assert load("observe", "jax").read_devices()[0].peak_bytes is None
+    assert load("devices", "jax").read_devices()[0].peak_bytes is None
 
 
 @pytest.mark.parametrize("name", FAKES)
 def test_a_framework_that_is_not_loaded_has_no_devices(name, monkeypatch):
     monkeypatch.delitem(sys.modules, name, raising=False)
 
-    assert load("observe", name).read_devices() == ()
+    assert load("devices", name).read_devices() == ()
 
 
 def test_keras_decides_which_backend_is_active():

@@ -17,8 +17,9 @@ told = Told()
 """
 TENSORFLOW = """
 import tensorflow as tf
-from memfit.backends.observe import tensorflow as adapter
-adapter.watch(told)
+from memfit.backends.events import tensorflow as events
+from memfit.backends.registries import tensorflow as registries
+events.watch(told)
 
 @tf.function
 def step(x, rate):
@@ -35,7 +36,7 @@ data = data.batch(100).shuffle(200).repeat().cache().prefetch(8)
 iterator = iter(data)
 for _ in range(5):
     next(iterator)
-stages = {one.kind: one for one in adapter.read_stages()}
+stages = {one.kind: one for one in events.read_stages()}
 assert stages["shuffle"].of_batches and stages["shuffle"].length == 200
 assert stages["shuffle"].full_bytes == 200 * 100 * 100 * 4, stages["shuffle"]
 assert stages["cache"].after_repeat and stages["cache"].held_bytes > 0
@@ -45,12 +46,13 @@ tf.random.set_seed(1)
 tf.random.normal((2, 2))
 with tf.GradientTape():
     pass
-told.show(numbers=dict(adapter.count().numbers))
+told.show(numbers=dict(registries.count().numbers))
 """
 JAX = """
 import functools, jax, jax.numpy as jnp
-from memfit.backends.observe import jax as adapter
-adapter.watch(told)
+from memfit.backends.events import jax as events
+from memfit.backends.registries import jax as registries
+events.watch(told)
 
 @functools.partial(jax.jit, static_argnames="rate")
 def step(x, rate):
@@ -59,12 +61,13 @@ def step(x, rate):
 x = jnp.ones(3)
 for rate in (0.5, 0.5, 0.25):
     step(x, rate=rate)
-told.show(numbers=dict(adapter.count().numbers))
+told.show(numbers=dict(registries.count().numbers))
 """
 TORCH = """
 import torch
-from memfit.backends.observe import torch as adapter
-adapter.watch(told)
+from memfit.backends.events import torch as events
+from memfit.backends.objects import torch as objects
+events.watch(told)
 weight = torch.zeros(100, requires_grad=True)
 sgd = torch.optim.SGD([weight], lr=0.1)
 weight.sum().backward()
@@ -81,9 +84,9 @@ total = torch.zeros(())
 lengths = []
 for _ in range(4):
     total = total + (weight * torch.ones(1000, 100)).square().sum()
-    lengths.append(adapter.graph_length(total))
+    lengths.append(objects.graph_length(total))
 assert lengths == sorted(set(lengths)), lengths
-kept = adapter.graph_size_bytes([total])
+kept = objects.graph_size_bytes([total])
 assert 4 * 400_000 <= kept <= 9 * 400_000, kept
 told.show()
 """

@@ -114,7 +114,7 @@ import json, sys
 import keras
 from memfit.backends import active_backend_name, load
 name = active_backend_name()
-backend = load("observe", name)
+backend = load("devices", name)
 assert name == keras.backend.backend()
 print(json.dumps({"before": len(backend.read_devices())}))
 keras.ops.matmul(keras.ops.ones((600, 600)), keras.ops.ones((600, 600)))
@@ -135,7 +135,7 @@ def test_devices_are_read_and_listed_without_a_gpu(backend, memfit):
 UNTOUCHED = {
     "tensorflow": """
 import tensorflow as tf
-from memfit.backends.observe import tensorflow as adapter
+from memfit.backends.devices import tensorflow as adapter
 assert adapter.read_devices() == ()
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
@@ -144,7 +144,7 @@ assert len(tf.config.list_logical_devices()) == 2
 """,
     "jax": """
 import jax
-from memfit.backends.observe import jax as adapter
+from memfit.backends.devices import jax as adapter
 assert adapter.read_devices() == ()
 jax.config.update("jax_num_cpu_devices", 2)  # fails once a backend is up
 assert len(jax.devices()) == 2
@@ -152,7 +152,7 @@ assert adapter.read_devices() == ()  # the CPU keeps no count
 """,
     "torch": """
 import torch
-from memfit.backends.observe import torch as adapter
+from memfit.backends.devices import torch as adapter
 assert adapter.read_devices() == ()
 assert not torch.cuda.is_initialized()
 """,

@@ -45,7 +45,7 @@ model = build()
 pieces = make_pieces(model, 500, batchnorm=None)
 install(model, pieces, batchnorm=None)
 told = []
-stop = load("observe", "jax").after_compiling(lambda: told.append(1))
+stop = load("events", "jax").after_compiling(lambda: told.append(1))
 
 def count_compilations(size):
     pieces.resize(size)

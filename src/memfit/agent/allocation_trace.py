@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from memfit.backends import load, loaded_backend_names
-from memfit.backends.observe import SCALAR_BYTES, TENSOR_CLASSES
+from memfit.backends.events import SCALAR_BYTES
+from memfit.backends.objects import TENSOR_CLASSES
 from memfit.failsafe import harmless
 from memfit.heap.census import count_types, pick_objects
 from memfit.heap.describe import describe
@@ -33,8 +34,7 @@ class AllocationTrace:
         self._first_s = 0.0
         self._scalars: dict[Line, set[float]] = defaultdict(set)
         self._stops = [
-            load("observe", name).watch_scalars(self._note_scalar)
-            for name in loaded_backend_names()
+            load("events", name).watch_scalars(self._note_scalar) for name in loaded_backend_names()
         ]
         tracemalloc.start(_FRAMES)
 

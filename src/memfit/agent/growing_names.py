@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memfit.backends.observe import LiveObject
+from memfit.backends.objects import LiveObject
 from memfit.heap.describe import (
     describe,
     graph_length,

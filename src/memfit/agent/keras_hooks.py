@@ -10,7 +10,7 @@ from typing import Any
 from memfit.agent import gc_pause, process_recorder
 from memfit.agent.pipeline_buffers import note_enqueuer
 from memfit.backends import BACKEND_NAMES, active_backend_name, load
-from memfit.backends.observe.wrapping import tell_after
+from memfit.backends.events.wrapping import tell_after
 from memfit.failsafe import harmless
 from memfit.heap.describe import things_in
 from memfit.keras_private.data import enqueuer_class
@@ -46,7 +46,7 @@ def _record_from_now_on() -> None:
 
 @harmless
 def _hook_backend(name: str) -> None:
-    load("observe", name).watch(process_recorder.observer)
+    load("events", name).watch(process_recorder.observer)
 
 
 @harmless
@@ -182,7 +182,7 @@ def _note_data(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         thing.size_bytes for one in given for thing in things_in(one) if thing.kind == "array"
     )
     name = active_backend_name()
-    copies = name is not None and load("observe", name).FIT_COPIES > 0
+    copies = name is not None and load("devices", name).FIT_COPIES > 0
     process_recorder.observed.loaded("fit", size_bytes, size_bytes if copies else 0)
 
 

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from memfit.agent import gc_pause
-from memfit.backends.observe import Compilation
+from memfit.backends.events import Compilation
 from memfit.failsafe import harmless
 from memfit.record.evidence import Called, Loaded, Made, Retraced
 from memfit.user_code.frames import (

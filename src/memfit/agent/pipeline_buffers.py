@@ -5,7 +5,7 @@ from typing import Any
 
 from memfit.agent.observations import Observed
 from memfit.backends import load, loaded_backend_names
-from memfit.backends.observe import DataStage
+from memfit.backends.events import DataStage
 from memfit.failsafe import harmless
 from memfit.heap.describe import things_in
 from memfit.record.evidence import Buffer
@@ -30,7 +30,7 @@ def read_buffers(now_t_s: float, observed: Observed) -> list[Buffer]:
 @harmless
 def _read_stages() -> list[DataStage]:
     return [
-        stage for name in loaded_backend_names() for stage in load("observe", name).read_stages()
+        stage for name in loaded_backend_names() for stage in load("events", name).read_stages()
     ]
 
 

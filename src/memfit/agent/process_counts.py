@@ -8,7 +8,8 @@ import time
 
 from memfit.agent import gc_pause
 from memfit.backends import BACKEND_NAMES, active_backend_name, load, loaded_backend_names
-from memfit.backends.observe import PACKAGES, Counted, Observe
+from memfit.backends.objects import PACKAGES
+from memfit.backends.registries import Counted, Registries
 from memfit.measure.malloc import malloc_name
 from memfit.measure.process import count_executables, count_files
 from memfit.record.samples import Software
@@ -40,15 +41,15 @@ def count_things() -> Counted:
     }
     sizes: dict[str, int] = {}
     for name in loaded_backend_names():
-        counted = _count(load("observe", name))
+        counted = _count(load("registries", name))
         numbers.update(counted.numbers)
         sizes.update(counted.sizes)
     return Counted(numbers, sizes)
 
 
-def _count(backend: Observe) -> Counted:
+def _count(registries: Registries) -> Counted:
     try:
-        return backend.count()
+        return registries.count()
     except (AttributeError, RuntimeError):  # another version of it, or still being imported
         return Counted()
 

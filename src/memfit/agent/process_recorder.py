@@ -68,7 +68,7 @@ def is_between_steps() -> bool:
     """Whether this is the script's own thread, and no function is being traced in it."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    return not any(load("observe", name).is_tracing() for name in loaded_backend_names())
+    return not any(load("events", name).is_tracing() for name in loaded_backend_names())
 
 
 _begin = harmless(get_recorder)

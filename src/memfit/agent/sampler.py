@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from memfit.backends import active_backend_name, load
-from memfit.backends.observe import DeviceMemory
+from memfit.backends.devices import DeviceMemory
 from memfit.measure.malloc import AllocatorMemory, read_allocator
 from memfit.measure.process import read_children, read_process
 from memfit.record.samples import Sample, StepProgress
@@ -133,7 +133,7 @@ class Sampler:
 def _read_devices() -> tuple[DeviceMemory, ...]:
     name = active_backend_name()
     try:
-        return load("observe", name).read_devices() if name is not None else ()
+        return load("devices", name).read_devices() if name is not None else ()
     except AttributeError:  # the script is importing it at this moment
         return ()
 

@@ -20,10 +20,13 @@ from memfit.errors import UsageError
 
 if TYPE_CHECKING:
     from memfit.backends.accelerators import Accelerators
+    from memfit.backends.devices import Devices
+    from memfit.backends.events import Events
     from memfit.backends.feeds import Feeds
     from memfit.backends.micro_batches import MicroBatchSteps
-    from memfit.backends.observe import Observe
+    from memfit.backends.objects import Objects
     from memfit.backends.recompute import Recompute
+    from memfit.backends.registries import Registries
     from memfit.backends.retry import RetrySteps
     from memfit.backends.segments import Segments
 
@@ -31,7 +34,13 @@ BACKEND_NAMES = ("tensorflow", "jax", "torch")
 
 
 @overload
-def load(topic: Literal["observe"], name: str | None = None) -> "Observe": ...
+def load(topic: Literal["devices"], name: str | None = None) -> "Devices": ...
+@overload
+def load(topic: Literal["objects"], name: str | None = None) -> "Objects": ...
+@overload
+def load(topic: Literal["events"], name: str | None = None) -> "Events": ...
+@overload
+def load(topic: Literal["registries"], name: str | None = None) -> "Registries": ...
 @overload
 def load(topic: Literal["accelerators"], name: str | None = None) -> "Accelerators": ...
 @overload

@@ -198,8 +198,8 @@ def _train(
 
 
 def _find_gauge(request: Request) -> Gauge:
-    backend = load("observe")
-    return DeviceGauge(backend) if request.budget.place == "device" else HostGauge(backend)
+    devices = load("devices")
+    return DeviceGauge(devices) if request.budget.place == "device" else HostGauge(devices)
 
 
 def _check_budget(gauge: Gauge, budget_bytes: int) -> None:

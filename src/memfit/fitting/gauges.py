@@ -5,7 +5,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from memfit.backends.observe import DeviceMemory, Observe
+from memfit.backends import load
+from memfit.backends.devices import DeviceMemory, Devices
 from memfit.errors import BudgetError
 from memfit.measure.limits import Limit, find_limit
 from memfit.measure.malloc import trim
@@ -57,12 +58,11 @@ class HostGauge:
     place = ""
     can_reset = True
 
-    def __init__(self, backend: Observe) -> None:
-        self.fit_copies = backend.FIT_COPIES
-        self.batch_copies = backend.BATCH_COPIES
-        self.bend = backend.BEND
-        self.copies_shuffled = backend.COPIES_SHUFFLED
-        self._backend = backend
+    def __init__(self, devices: Devices) -> None:
+        self.fit_copies = devices.FIT_COPIES
+        self.batch_copies = devices.BATCH_COPIES
+        self.bend = devices.BEND
+        self.copies_shuffled = devices.COPIES_SHUFFLED
 
     def read(self) -> int:
         """Returns what is resident now."""
@@ -95,7 +95,7 @@ class HostGauge:
 
     def trim_compiled(self) -> Callable[[], None]:
         """Has malloc give back what the compiler has freed, before the step takes as much."""
-        return self._backend.after_compiling(trim)
+        return load("events").after_compiling(trim)
 
 
 class DeviceGauge:
@@ -108,11 +108,11 @@ class DeviceGauge:
     bend = 1.0
     copies_shuffled = False
 
-    def __init__(self, backend: Observe) -> None:
-        self._backend = backend
+    def __init__(self, devices: Devices) -> None:
+        self._devices = devices
         # Where `fit` copies whole arrays, it begins with one on the device.
-        self.fit_copies = min(backend.FIT_COPIES, 1)
-        self.can_reset = backend.reset_peaks()
+        self.fit_copies = min(devices.FIT_COPIES, 1)
+        self.can_reset = devices.reset_peaks()
         self.place = ", ".join(one.device for one in self._find_counted())
 
     def read(self) -> int:
@@ -122,7 +122,7 @@ class DeviceGauge:
     @contextlib.contextmanager
     def watch(self) -> Iterator[Callable[[], int]]:
         """Gives what reads the peak; where it cannot be set back, that is the most it can be."""
-        self._backend.reset_peaks()
+        self._devices.reset_peaks()
         yield self._read_peak
 
     def find_limit(self) -> Limit | None:
@@ -165,5 +165,5 @@ class DeviceGauge:
         return max((one.peak_bytes or 0 for one in self._find_counted()), default=0)
 
     def _find_counted(self) -> list[DeviceMemory]:
-        devices = self._backend.read_devices()
+        devices = self._devices.read_devices()
         return [one for one in devices if not one.on_host and one.peak_bytes is not None]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FunctionType, GeneratorType
 from typing import Any
 
-from memfit.backends.observe import PACKAGES, package_of
+from memfit.backends.objects import PACKAGES, package_of
 from memfit.heap.describe import describe
 from memfit.user_code.frames import is_user_class, is_user_file
 

@@ -8,13 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from memfit.backends import load
-from memfit.backends.observe import (
-    VIEW_FACTOR,
-    LiveObject,
-    backend_of,
-    kind_by_class,
-    package_of,
-)
+from memfit.backends.objects import VIEW_FACTOR, LiveObject, backend_of, kind_by_class, package_of
 from memfit.heap.holders import attributes_of, read_locals
 from memfit.keras_private.layers import stored_value
 
@@ -68,7 +62,7 @@ def is_keras_state(kind: type) -> bool:
 def graph_length(value: Any) -> int:
     """Returns how many steps of computation a tensor keeps the record of."""
     name = backend_of(type(value))
-    return load("observe", name).graph_length(value) if name is not None else 0
+    return load("objects", name).graph_length(value) if name is not None else 0
 
 
 def graph_size_bytes(values: Sequence[Any]) -> int:
@@ -78,7 +72,7 @@ def graph_size_bytes(values: Sequence[Any]) -> int:
         name = backend_of(type(value))
         if name is not None:
             by_backend.setdefault(name, []).append(value)
-    return sum(load("observe", name).graph_size_bytes(some) for name, some in by_backend.items())
+    return sum(load("objects", name).graph_size_bytes(some) for name, some in by_backend.items())
 
 
 def things_in(value: Any) -> Iterator[LiveObject]:
@@ -100,7 +94,7 @@ def things_in(value: Any) -> Iterator[LiveObject]:
 def _ask_backend(name: str, value: Any) -> LiveObject | None:
     """One strange object (a tracer, a fake tensor) must not end the walk over all the others."""
     try:
-        return load("observe", name).describe(value)
+        return load("objects", name).describe(value)
     except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return None
 

@@ -26,7 +26,7 @@ _PACKAGES = ("memfit", "keras", *BACKEND_NAMES, "numpy")
 _ASK_TIMEOUT_S = 120.0
 _ASK = (
     "import json, sys; from memfit.backends import load; "
-    "print(json.dumps(load('observe', sys.argv[1]).list_devices()))"
+    "print(json.dumps(load('devices', sys.argv[1]).list_devices()))"
 )
 
 

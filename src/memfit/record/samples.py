@@ -7,7 +7,7 @@ Times named `t_s` are of the monotonic clock, which all processes of a machine s
 
 import msgspec
 
-from memfit.backends.observe import DeviceMemory
+from memfit.backends.devices import DeviceMemory
 from memfit.budget import Budget
 from memfit.measure.control_group import ControlGroupMemory
 from memfit.measure.limits import Limit

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from memfit.backends import active_backend_name, load, loaded_backend_names
-from memfit.backends.observe.wrapping import tell_after
+from memfit.backends.events.wrapping import tell_after
 from memfit.heap.holders import attributes_of, find_held
 from memfit.heap.release import release
 from memfit.keras_private.state import read_settings, settings_kept
@@ -116,12 +116,12 @@ def _note_model(model: Any) -> None:
 
 
 def _registered() -> dict[str, frozenset[str]]:
-    return {name: load("observe", name).registered() for name in loaded_backend_names()}
+    return {name: load("registries", name).registered() for name in loaded_backend_names()}
 
 
 def _release(registered: dict[str, frozenset[str]]) -> None:
     for name in loaded_backend_names():
-        load("observe", name).release(registered.get(name, frozenset()))
+        load("registries", name).release(registered.get(name, frozenset()))
 
 
 def _clear_keras(settings: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ def _clear_keras(settings: dict[str, Any]) -> None:
     keras: Any = sys.modules["keras"]
     backend = active_backend_name()
     with settings_kept(settings):
-        if backend is None or load("observe", backend).is_compiler_loaded():
+        if backend is None or load("registries", backend).is_compiler_loaded():
             keras.utils.clear_session(free_memory=False)
 
 

@@ -5,7 +5,7 @@ import gc
 import sys
 
 from memfit.agent.observations import Observed
-from memfit.backends.observe import Compilation
+from memfit.backends.events import Compilation
 from memfit.record.evidence import Called, Loaded, Made, Retraced
 from memfit.user_code.own_calls import own_call
 

@@ -17,7 +17,7 @@ from memfit.backends.accelerators import (
     refuse_unknown_size,
     set_environment,
 )
-from memfit.backends.observe.jax import is_initialized
+from memfit.backends.devices.jax import is_initialized
 from memfit.errors import UsageError
 from memfit.units import format_size
 

@@ -9,7 +9,7 @@ from memfit.backends.accelerators import (
     refuse_undo,
     refuse_unknown_size,
 )
-from memfit.backends.observe.tensorflow import is_initialized
+from memfit.backends.devices.tensorflow import is_initialized
 from memfit.errors import UsageError
 from memfit.units import format_size
 

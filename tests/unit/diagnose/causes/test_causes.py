@@ -404,7 +404,7 @@ def test_a_remedy_that_does_not_help_is_answered():
 
 
 def test_tensorflows_pool_is_told_where_nothing_else_explains_the_growth():
-    from memfit.backends.observe import DeviceMemory
+    from memfit.backends.devices import DeviceMemory
 
     samples = [
         structs.replace(

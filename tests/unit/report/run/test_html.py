@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 from plotly.offline import get_plotlyjs
 
-from memfit.backends.observe import DeviceMemory
+from memfit.backends.devices import DeviceMemory
 from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.diagnosis import Diagnosis, Run, diagnose
 from memfit.diagnose.growth.growth import Growth

@@ -5,8 +5,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from memfit.backends.observe import DataStage, Observer
-from memfit.backends.observe.wrapping import tell_after
+from memfit.backends.events import DataStage, Observer
+from memfit.backends.events.wrapping import tell_after
 
 # Names of stages in the model that TensorFlow keeps of each iterator, by how they begin.
 _STAGES = {"Shuffle": "shuffle", "MemoryCacheImpl": "cache", "Prefetch": "prefetch"}

@@ -1,71 +1,17 @@
-"""JAX: devices through `memory_stats`, steps through calls of jitted functions."""
+"""JAX: steps through calls of jitted functions, compilations through its monitoring."""
 
 import functools
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-from memfit.backends.observe import (
-    Compilation,
-    Counted,
-    DataStage,
-    DeviceMemory,
-    LiveObject,
-    Observer,
-)
-from memfit.backends.observe.wrapping import describe_arguments, written_at
+from memfit.backends.events import Compilation, DataStage, Observer
+from memfit.backends.events.wrapping import describe_arguments, written_at
 from memfit.failsafe import harmless
 
-FIT_COPIES = 0
-BATCH_COPIES = 2.0
-BEND = 1.5  # small pieces take less than what compiling them takes
-COPIES_SHUFFLED = True
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
-
-
-def read_devices() -> tuple[DeviceMemory, ...]:
-    """Returns JAX's devices that keep count; none before a backend is up.
-
-    Asking earlier would initialise the device and, on a GPU, take most of its memory.
-    """
-    jax = sys.modules.get("jax")
-    if jax is None or not is_initialized():
-        return ()
-    readings = (_read_device(device) for device in jax.local_devices())
-    return tuple(reading for reading in readings if reading is not None)
-
-
-def reset_peaks() -> bool:
-    """Returns `False`: JAX tells the highest peak since the process began."""
-    return False
-
-
-def list_devices() -> tuple[str, ...]:
-    """Returns the devices that JAX sees. Imports and initialises it: for a process of its own."""
-    import jax
-
-    return tuple(f"{device.platform.upper()}:{device.id}" for device in jax.devices())
-
-
-def describe(value: Any) -> LiveObject | None:
-    """Returns what an object of JAX is. Waits for no computation."""
-    if isinstance(value, CountedFunction) or type(value).__name__ == "PjitFunction":
-        return LiveObject("function", 0, id(value), getattr(value, "__name__", "jitted"))
-    if type(value).__name__ != "ArrayImpl" or value.is_deleted():
-        return None
-    return LiveObject("tensor", value.nbytes, id(value), f"{value.dtype} {value.shape}")
-
-
-def graph_length(value: Any) -> int:
-    """Returns 0: a tensor keeps no record of how it was computed."""
-    return 0
-
-
-def graph_size_bytes(values: Sequence[Any]) -> int:
-    """Returns 0, for the same reason."""
-    return 0
 
 
 def watch(observer: Observer) -> None:
@@ -103,30 +49,6 @@ def watch(observer: Observer) -> None:
 def is_tracing() -> bool:
     """Returns `False`: a trace by JAX is not told from a step."""
     return False
-
-
-def is_compiler_loaded() -> bool:
-    """Returns `True`: Keras loads nothing to clear its session."""
-    return True
-
-
-def count() -> Counted:
-    """Counts the arrays that are alive, by whomever they are held."""
-    jax = sys.modules.get("jax")
-    if jax is None or not is_initialized():
-        return Counted()
-    arrays = jax.live_arrays()
-    return Counted({"tensors": len(arrays)}, {"tensors": sum(one.nbytes for one in arrays)})
-
-
-def registered() -> frozenset[str]:
-    """Returns nothing: JAX keeps what it compiled in caches without names."""
-    return frozenset()
-
-
-def release(names: frozenset[str]) -> None:
-    """Empties JAX's caches. Functions that are used again are compiled again."""
-    sys.modules["jax"].clear_caches()
 
 
 def after_compiling(act: Callable[[], object]) -> Callable[[], None]:
@@ -220,23 +142,3 @@ class CountedFunction:
 
     def __repr__(self) -> str:
         return repr(self._compiled)
-
-
-def is_initialized() -> bool:
-    """Whether JAX has started its devices."""
-    bridge = sys.modules.get("jax._src.xla_bridge")
-    ask = getattr(bridge, "backends_are_initialized", None)
-    return bool(ask()) if ask is not None else False
-
-
-def _read_device(device: Any) -> DeviceMemory | None:
-    stats = device.memory_stats()  # None on the CPU
-    if not stats or "bytes_in_use" not in stats:
-        return None
-    peak_bytes = stats.get("peak_bytes_in_use", -1)
-    return DeviceMemory(
-        device=f"{device.platform.upper()}:{device.id}",
-        in_use_bytes=int(stats["bytes_in_use"]),
-        peak_bytes=peak_bytes if peak_bytes >= 0 else None,  # -1 where it is not known
-        limit_bytes=stats.get("bytes_limit"),
-    )

@@ -1,0 +1,25 @@
+"""JAX: arrays and jitted functions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from memfit.backends.objects import LiveObject
+
+
+def describe(value: Any) -> LiveObject | None:
+    """Returns what an object of JAX is. Waits for no computation."""
+    if type(value).__name__ in ("CountedFunction", "PjitFunction"):
+        return LiveObject("function", 0, id(value), getattr(value, "__name__", "jitted"))
+    if type(value).__name__ != "ArrayImpl" or value.is_deleted():
+        return None
+    return LiveObject("tensor", value.nbytes, id(value), f"{value.dtype} {value.shape}")
+
+
+def graph_length(value: Any) -> int:
+    """Returns 0: a tensor keeps no record of how it was computed."""
+    return 0
+
+
+def graph_size_bytes(values: Sequence[Any]) -> int:
+    """Returns 0, for the same reason."""
+    return 0
