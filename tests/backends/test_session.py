@@ -148,7 +148,7 @@ def test_a_process_of_its_own_returns_its_result_or_its_error_and_says_its_peak(
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.endswith("good\n")
-    assert "add ran in a process of its own: peak" in done.stderr
+    assert "add ran in its own process: peak" in done.stderr
 
 
 def run(script, backend, *arguments):

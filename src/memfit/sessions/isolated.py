@@ -1,4 +1,4 @@
-"""A function in a process of its own: whatever it leaves behind goes with the process."""
+"""Runs a function in its own process, so that all its memory is given back at the end."""
 
 import logging
 import multiprocessing
@@ -23,7 +23,7 @@ def isolated(
     """Runs `function` in a new process and returns its result; all its memory is given back.
 
     The peak of the process is logged to the logger `"memfit"` at level INFO. As with every process
-    that Python starts anew, the function must be importable, what it takes and returns must be
+    that Python spawns, the function must be importable, its arguments and result must be
     picklable, and a script must start under `if __name__ == "__main__":`.
 
     Args:
@@ -56,7 +56,7 @@ def isolated(
     process.join()
     is_good, value, peak_bytes = told
     if peak_bytes is not None:
-        _logger.info("%s ran in a process of its own: peak %s", name, format_size(peak_bytes))
+        _logger.info("%s ran in its own process: peak %s", name, format_size(peak_bytes))
     if is_good:
         return cast("Result", value)
     raise value
@@ -66,12 +66,12 @@ def _run(sender: Any, function: Any, args: Any, kwargs: Any) -> None:
     try:
         told: tuple[bool, Any] = (True, function(*args, **kwargs))
     except Exception as error:  # noqa: BLE001  # it is raised again on the other side
-        error.add_note("In the process of its own:\n" + traceback.format_exc())
+        error.add_note("In the isolated process:\n" + traceback.format_exc())
         told = (False, error)
     try:
         sender.send((*told, _peak_bytes()))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        reason = f"what it gave back cannot be pickled ({error})"
+        reason = f"its result cannot be pickled ({error})"
         sender.send((False, IsolatedError(getattr(function, "__name__", "it"), reason), None))
 
 
@@ -85,5 +85,5 @@ def _peak_bytes() -> int | None:
 
 def _how_it_ended(code: int | None) -> str:
     if code is not None and code < 0:
-        return f"it was ended by {signal.Signals(-code).name}"
+        return f"{signal.Signals(-code).name} ended it"
     return f"it ended with exit code {code} and no result"

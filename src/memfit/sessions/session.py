@@ -1,4 +1,4 @@
-"""Many models in a loop: what is built inside a session goes with it."""
+"""Many models in a loop: what is built inside a session is released at its end."""
 
 import functools
 import gc
@@ -38,17 +38,17 @@ class _Built:
 
     @property
     def alive(self) -> list[Any]:
-        """The models that are still there."""
+        """The models that are still alive."""
         return [model for one in self.models if (model := one()) is not None]
 
 
 def session() -> "Session":
-    """Returns a block at whose end everything that was built inside is released.
+    """Returns a `with` block that releases at its end everything that was built inside.
 
-    Keras's own state, compiled functions, caches and garbage go; settings such as the dtype policy
-    and the seed are afterwards what they were before. A model that a name still holds is released
-    at the end of the next session, once the name is free; one that outlives that too is told by a
-    `SurvivorWarning`, with who holds it.
+    Keras's own state, compiled functions, caches and garbage are released; settings such as the
+    dtype policy and the seed are put back. A model that is still held then is released at the end
+    of a later session, once nothing holds it. A `SurvivorWarning` names what holds a model that
+    outlives a second session.
 
     Example:
     ```python
@@ -90,7 +90,7 @@ class Session:
         }
         _clear_keras(self._settings)
         gc.collect()
-        _tell_survivors()
+        _warn_of_survivors()
         _pending.append(self._built)
         for built in list(_pending):
             if not built.alive:
@@ -136,8 +136,8 @@ def _clear_keras(settings: dict[str, Any]) -> None:
             keras.utils.clear_session(free_memory=False)
 
 
-def _tell_survivors() -> None:
-    """Names the models of earlier sessions that are held still."""
+def _warn_of_survivors() -> None:
+    """Warns of models of earlier sessions that are still held."""
     survivors = {id(model): model for built in _pending for model in built.alive}
     for model in list(survivors.values()):
         for part in _parts(model):
