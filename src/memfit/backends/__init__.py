@@ -5,7 +5,7 @@ protocol and the values, and a module for each framework implements it. `load` i
 to one of these modules.
 
 The active backend is found by one rule. Keras decides: once it is loaded, it is asked. A script
-that does not use Keras is taken to use the framework that it has loaded. Before any of them is
+that does not use Keras counts as using the framework that it has loaded. Before any of them is
 loaded, the active backend is the one that Keras will choose.
 """
 

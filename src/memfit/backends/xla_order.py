@@ -33,7 +33,7 @@ def run_once_there(run: Callable[..., Any], awaited: Any, *given: Any) -> Any:
 
 
 def has_gradient(tensor: Any) -> bool:
-    """Whether its numbers are such that a gradient can be taken by them."""
+    """Whether a gradient can be computed with respect to its numbers."""
     import jax.numpy as jnp
 
     return bool(jnp.issubdtype(tensor.dtype, jnp.inexact))

@@ -30,7 +30,7 @@ class AcceleratorSettings:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was set: in words, and how it is taken back."""
+    """What was set: as text, and how to undo it."""
 
     text: str
     undo: Callable[[], None]

@@ -11,7 +11,7 @@ FIT_COPIES = 0
 BATCH_COPIES = 2.0
 
 
-BEND = 1.5  # small pieces take less than what compiling them takes
+BEND = 1.5  # small micro-batches take less than what compiling them takes
 
 
 COPIES_SHUFFLED = True

@@ -41,7 +41,7 @@ class DataStage:
         kind: `"shuffle"`, `"cache"`, `"prefetch"` or `"queue"`.
         maker: The object that the user's code made for it; its line is looked up by this.
         held_bytes: What it holds.
-        full_bytes: What it will hold when full, where that can be told.
+        full_bytes: What it will hold when full, where known.
         length: Its elements when full; `None` for a cache.
         of_batches: Whether its elements are batches.
         after_repeat: Whether what it reads never ends.
@@ -57,7 +57,7 @@ class DataStage:
 
 
 class Observer(Protocol):
-    """Is told what happens in a framework, in the thread and below the line that causes it."""
+    """Is called for events of a framework, in the thread and below the line that causes them."""
 
     def stepped(self) -> None:
         """A compiled function or an optimizer step is called."""
@@ -69,7 +69,7 @@ class Observer(Protocol):
         """A function is traced or compiled."""
 
     def loaded(self, by: str, size_bytes: int, copied_bytes: int) -> None:
-        """The script hands over data whole."""
+        """The script passes all its data at once."""
 
 
 class Events(Protocol):

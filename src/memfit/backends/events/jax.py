@@ -47,7 +47,7 @@ def watch(observer: Observer) -> None:
 
 
 def is_tracing() -> bool:
-    """Returns `False`: a trace by JAX is not told from a step."""
+    """Returns `False`: memfit does not look for traces by JAX."""
     return False
 
 
@@ -82,8 +82,8 @@ def read_stages() -> list[DataStage]:
     return []
 
 
-def _compilation(told_name: str) -> Compilation:
-    name = told_name.removeprefix("jit(").removesuffix(")")
+def _compilation(reported_name: str) -> Compilation:
+    name = reported_name.removeprefix("jit(").removesuffix(")")
     call = getattr(_calls, "current", None)
     if call is None or getattr(call[0], "__name__", "") != name:
         return Compilation("jax.jit", name)
@@ -102,7 +102,7 @@ class CountedFunction:
 
     Args:
         compiled: What `jax.jit` returned.
-        observer: Is told of this function and of its calls.
+        observer: Is called for this function and for each of its calls.
     """
 
     def __init__(self, compiled: Any, observer: Observer) -> None:

@@ -61,7 +61,7 @@ def _watch_compiler(observer: Observer) -> None:
     if handler in _watched_handlers:
         return
     _watched_handlers.append(handler)
-    handler.register_end_callback(harmless(lambda _told: observer.compiled(_compilation())))
+    handler.register_end_callback(harmless(lambda _reported: observer.compiled(_compilation())))
 
 
 def _compilation() -> Compilation:

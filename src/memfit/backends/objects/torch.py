@@ -54,7 +54,7 @@ def graph_size_bytes(values: Sequence[Any]) -> int:
             if isinstance(tensor, torch.Tensor) and not isinstance(tensor, torch.nn.Parameter):
                 storage = tensor.untyped_storage()
                 sizes[storage.data_ptr()] = storage.nbytes()
-    # Where there are more steps than were opened, the others are taken to be like these.
+    # Where there are more steps than were opened, the others are assumed to be like these.
     length = sum(1 for _ in _nodes(values, _MOST_NODES))
     return round(sum(sizes.values()) * length / max(len(opened), 1))
 

@@ -21,7 +21,7 @@ def run_recomputed(
     from tensorflow.python.eager import record
 
     num_trainable, num_state = len(trainable), len(state)
-    places: list[int] = []  # of the state that changes, told by the run
+    places: list[int] = []  # of the state that changes, found by the run
 
     def run(tensors: Sequence[Any]) -> list[Any]:
         weights = tensors[:num_trainable]

@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many things of each kind there are, and their bytes where these can be told."""
+    """How many things of each kind there are, and their bytes where known."""
 
     numbers: Mapping[str, int] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
