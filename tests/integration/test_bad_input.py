@@ -68,12 +68,15 @@ def test_two_runs_at_once_in_one_place_get_folders_of_their_own(memfit):
     assert len(list_runs(memfit.cwd / "memfit-runs")) == 3
 
 
-def test_a_json_file_that_cannot_be_written_is_caught_by_lint_anything_runs(memfit):
+def test_a_json_file_that_cannot_be_written_is_told_before_anything_runs(memfit):
     done = memfit("run", "--json", "no/such/folder.json", memfit.script("print('ran')"))
 
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "Received: --json 'no/such/folder.json'" in done.stderr
+    assert (
+        "--json must be a file in a folder that exists. Received: 'no/such/folder.json'"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize("command", ["report", "diagnose"])
