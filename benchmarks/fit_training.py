@@ -33,7 +33,7 @@ class Wanted:
             `"fit"`: Keras's `fit` of arrays; `"within"`: memfit's `fit` of arrays.
         case: The name of the model.
         batch_size: Samples in a batch.
-        size: Samples in a piece; `None` for whole batches.
+        size: Samples in a micro-batch; `None` for whole batches.
         saved_share: The share of the activations that recomputation shall save; 0 for none.
         budget_bytes: What memfit's `fit` may take.
         steps: Timed steps.
@@ -118,7 +118,7 @@ def settle(*tensors: Any) -> None:
 
 
 def change(wanted: Wanted, model: Any) -> str:
-    """Makes the model run in pieces or recompute, as wanted; returns memfit's words for it."""
+    """Makes the model run in micro-batches or recompute; returns memfit's words for it."""
     from memfit.fitting.levers.micro_batches import split
     from memfit.fitting.levers.recompute import recompute
     from memfit.units import parse_size

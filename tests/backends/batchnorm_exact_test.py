@@ -1,4 +1,4 @@
-"""BatchNormalization of whole batches in pieces. Run by tests/backends/test_each_backend.py.
+"""BatchNormalization of whole batches in micro-batches. Run by tests/backends/test_each_backend.py.
 
 Each case builds the same model twice from one seed, trains one with `batchnorm="exact"` and one
 without memfit, and compares every variable and every figure in the logs.
@@ -13,7 +13,7 @@ import pytest
 from keras import layers, ops
 
 from memfit.errors import UsageError
-from memfit.fitting.levers.micro_batches import install, make_pieces, split
+from memfit.fitting.levers.micro_batches import install, make_micro_batches, split
 
 BACKEND = keras.backend.backend()
 RNG = np.random.default_rng(0)
@@ -95,10 +95,12 @@ def train(make, data, size, steps=3):
 
 
 def assert_same(make, data, size=4, steps=3):
-    (whole, whole_logs), (pieces, logs) = (train(make, data, one, steps) for one in (None, size))
+    (whole, whole_logs), (micro_batches, logs) = (
+        train(make, data, one, steps) for one in (None, size)
+    )
     for ours, theirs in zip(logs, whole_logs, strict=True):
         assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
-    for ours, theirs in zip(pieces, whole, strict=True):
+    for ours, theirs in zip(micro_batches, whole, strict=True):
         assert difference(ours, theirs) <= 1e-5
 
 
@@ -149,7 +151,7 @@ def test_masks_of_a_batch_of_which_some_samples_are_empty():
     ids = RNG.integers(1, 20, (10, 6)).astype("int32")
     for row, length in zip(ids, RNG.integers(1, 7, 10), strict=True):
         row[length:] = 0
-    ids[4:6] = 0  # a whole piece
+    ids[4:6] = 0  # a whole micro-batch
 
     assert_same(masked, (ids, RNG.integers(0, 5, (10, 6))), size=2)
 
@@ -186,10 +188,10 @@ def test_half_precision_as_with_whole_batches():
     keras.config.set_dtype_policy("mixed_bfloat16")
     data = (noise(12, 8), one_hot(12))
     try:
-        (whole, _), (pieces, _) = (train(residual, data, size, 1) for size in (None, 4))
+        (whole, _), (micro_batches, _) = (train(residual, data, size, 1) for size in (None, 4))
     finally:
         keras.config.set_dtype_policy("float32")
-    assert difference(pieces[0], whole[0]) <= 1e-2
+    assert difference(micro_batches[0], whole[0]) <= 1e-2
 
 
 def test_an_epoch_with_a_short_last_batch_and_validation_is_the_same():
@@ -203,12 +205,12 @@ def test_an_epoch_with_a_short_last_batch_and_validation_is_the_same():
         history = model.fit(x, y, batch_size=16, epochs=2, validation_split=0.3, verbose=0)
         return model.get_weights(), history.history, model.predict(x, verbose=0)
 
-    whole, pieces = fit(None), fit(5)
+    whole, micro_batches = fit(None), fit(5)
 
-    assert difference(pieces[0], whole[0]) <= 1e-5
+    assert difference(micro_batches[0], whole[0]) <= 1e-5
     for name, values in whole[1].items():
-        assert pieces[1][name] == pytest.approx(values, rel=1e-5), name
-    np.testing.assert_allclose(pieces[2], whole[2], rtol=1e-4, atol=1e-6)
+        assert micro_batches[1][name] == pytest.approx(values, rel=1e-5), name
+    np.testing.assert_allclose(micro_batches[2], whole[2], rtol=1e-4, atol=1e-6)
 
 
 def test_it_runs_eagerly():
@@ -234,7 +236,7 @@ def with_dropout(rate=0.5):
     return model
 
 
-def test_dropout_is_the_same_when_a_piece_is_computed_again():
+def test_dropout_is_the_same_when_a_micro_batch_is_computed_again():
     """The update is the gradient: the loss changes along it as much as it says."""
     data = (noise(12, 8), noise(12, 1))
 
@@ -264,7 +266,7 @@ def test_dropout_is_the_same_when_a_piece_is_computed_again():
     assert (higher - lower) / 2e-2 == pytest.approx(length, rel=1e-2)
 
 
-def test_each_piece_and_each_batch_has_other_random_numbers():
+def test_each_micro_batch_and_each_batch_has_other_random_numbers():
     inputs = keras.Input((1,))
     out = layers.Dropout(0.5, seed=3)(layers.BatchNormalization(center=False)(inputs))
     model = compiled(keras.Model(inputs, out))
@@ -281,10 +283,10 @@ def test_another_size_holds_from_the_next_batch():
     data = (noise(22, 8), one_hot(22))
     keras.utils.set_random_seed(1)
     model = residual()
-    pieces = make_pieces(model, 22, "exact")
-    install(model, pieces, "exact")
+    micro_batches = make_micro_batches(model, 22, "exact")
+    install(model, micro_batches, "exact")
     for size in (4, 7):
-        pieces.resize(size)
+        micro_batches.resize(size)
         model.train_on_batch(*data)
 
     values = [ops.convert_to_numpy(one) for one in model.variables]
@@ -297,7 +299,7 @@ def test_a_change_says_what_it_costs_and_is_undone():
     model = residual()
 
     change = split(model, 4, batchnorm="exact")
-    assert "pieces of 4 samples" in str(change)
+    assert "micro-batches of 4 samples" in str(change)
     assert "one more forward pass" in str(change)
     change.undo()
     model.train_on_batch(*data)

@@ -84,11 +84,11 @@ def test_a_training_that_does_not_fit_is_cut_and_ends_the_same(tmp_path, capsys)
 
     assert peak_bytes <= parse_size(budget)
     printed = capsys.readouterr().err
-    assert "pieces of" in printed
+    assert "micro-batches of" in printed
     assert "whole batches would need about" in printed
     assert "train_step" not in model.__dict__
-    (size,) = json.loads((tmp_path / "memfit" / "pieces.json").read_text()).values()
-    assert f"pieces of {size}" in printed
+    (size,) = json.loads((tmp_path / "memfit" / "micro_batch_sizes.json").read_text()).values()
+    assert f"micro-batches of {size}" in printed
 
     model.set_weights(before)
     model.compile(keras.optimizers.SGD(0.01), "mse", metrics=["mae"])
@@ -128,7 +128,7 @@ def test_a_model_for_batches_of_one_size_is_trained_on_whole_ones(layer):
 def test_a_budget_above_the_machine_is_told_and_works(capsys):
     memfit.fit(small(), X[:64], Y[:64], batch_size=32, budget="900TB")
 
-    assert "more than there is" in capsys.readouterr().err
+    assert "more than is available" in capsys.readouterr().err
 
 
 def test_a_generator_loses_no_batch():
@@ -316,7 +316,7 @@ def accelerator(request, monkeypatch):
 
 
 def find_size(printed):
-    return int(re.search(r"pieces of (\d+)", printed)[1])
+    return int(re.search(r"micro-batches of (\d+)", printed)[1])
 
 
 def on_device(accelerator):
@@ -327,7 +327,7 @@ def on_device(accelerator):
             return inputs
 
     model = keras.Sequential([keras.Input((64,)), OnDevice(), layers.Dense(1)])
-    # Each piece is to be seen: once for each size is enough where peaks are not set back.
+    # Each micro-batch is to be seen: once for each size is enough where peaks are not set back.
     model.compile("sgd", "mse", run_eagerly=keras.backend.backend() != "jax")
     return model
 

@@ -107,7 +107,7 @@ def test_a_data_source_without_a_length_ends_the_epoch():
     assert_same(guarded.get_weights(), plain.get_weights())
 
 
-def test_pieces_may_be_given_to_begin_with():
+def test_micro_batches_may_be_given_to_begin_with():
     def make():
         keras.utils.set_random_seed(1)
         model = keras.Sequential([keras.Input((8,)), layers.Dense(3, "softmax")])
@@ -160,7 +160,7 @@ def test_where_one_sample_does_not_fit_the_error_says_what_was_tried():
         with pytest.raises(MemoryError) as caught:
             model.train_on_batch(X[:4], Y[:4])
 
-    said = "in pieces of 4, 2, 1; not even one sample fits. The model is as it was"
+    said = "in micro-batches of 4, 2, 1; not even one sample fits. The model is as it was"
     assert any(said in note for note in caught.value.__notes__)
     assert_same(model.get_weights(), before, within=0)
 
@@ -169,7 +169,7 @@ def test_a_guard_is_printed_and_undone():
     model = build()
 
     change = guard(model)
-    assert "run again, in smaller pieces" in str(change)
+    assert "run again in smaller micro-batches" in str(change)
     change.undo()
 
     assert "make_train_function" not in model.__dict__
@@ -220,5 +220,5 @@ def test_a_guard_stands_alone():
                 change(model)
         with pytest.raises(UsageError, match="is guarded"):
             fit(model, x, y, batch_size=8, budget="100GB")
-    with split(model, 4), pytest.raises(UsageError, match="in pieces already"):
+    with split(model, 4), pytest.raises(UsageError, match="in micro-batches already"):
         guard(model)

@@ -1,4 +1,4 @@
-"""A batch in pieces against the same batch at once. Run by tests/backends/test_each_backend.py.
+"""Micro-batches against the batch at once. Run by tests/backends/test_each_backend.py.
 
 Each case builds the same model twice from one seed, trains one with `memfit.split` and one
 without, and compares every variable and every figure in the logs.
@@ -61,15 +61,15 @@ def train(make, data, size, steps=1, options=None, **how):
 
 def assert_same(make, data, size=3, within=1e-6, options=None, **how):
     whole = train(make, data, None, options=options)
-    pieces = train(make, data, size, options=options, **how)
-    assert pieces[2] == pytest.approx(whole[2], rel=1e-5, abs=1e-6)
-    assert difference(pieces[0], whole[0]) <= within
-    assert difference(pieces[1], whole[1]) <= within
+    micro_batches = train(make, data, size, options=options, **how)
+    assert micro_batches[2] == pytest.approx(whole[2], rel=1e-5, abs=1e-6)
+    assert difference(micro_batches[0], whole[0]) <= within
+    assert difference(micro_batches[1], whole[1]) <= within
 
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 24), st.integers(1, 26))
-def test_pieces_of_any_size_make_the_update_of_the_whole_batch(num_samples, size):
+def test_micro_batches_of_any_size_make_the_update_of_the_whole_batch(num_samples, size):
     assert_same(dense, (noise(24, 8)[:num_samples], one_hot(24)[:num_samples]), size)
 
 
@@ -108,7 +108,7 @@ def tokens(number):
     return ids.astype("int32")
 
 
-def test_masks_that_leave_each_piece_another_number_of_steps():
+def test_masks_that_leave_each_micro_batch_another_number_of_steps():
     assert_same(masked, (tokens(10), RNG.integers(0, 5, (10, 6))))
 
 
@@ -216,15 +216,15 @@ def test_a_metric_that_needs_the_whole_batch():
     ],
     ids=["schedule", "moving average", "clipping", "loss scaling"],
 )
-def test_the_optimizer_counts_batches_not_pieces(make_optimizer):
+def test_the_optimizer_counts_batches_not_micro_batches(make_optimizer):
     def make():
         return compiled(dense(), "categorical_crossentropy", make_optimizer())
 
     data = (noise(10, 8), one_hot(10))
-    whole, pieces = train(make, data, None, 3), train(make, data, 4, 3)
+    whole, micro_batches = train(make, data, None, 3), train(make, data, 4, 3)
 
-    assert difference(pieces[0], whole[0]) <= 1e-5
-    assert difference(pieces[1], whole[1]) <= 1e-5
+    assert difference(micro_batches[0], whole[0]) <= 1e-5
+    assert difference(micro_batches[1], whole[1]) <= 1e-5
 
 
 @pytest.mark.parametrize(
@@ -252,11 +252,11 @@ def test_the_way_a_model_is_compiled_is_respected(options):
         history = model.fit(x, y, batch_size=10, epochs=2, shuffle=False, verbose=0)
         return model.get_weights(), history.history
 
-    whole, pieces = fit(None), fit(4)
+    whole, micro_batches = fit(None), fit(4)
 
-    assert difference(pieces[0], whole[0]) <= 1e-5
-    assert pieces[1]["loss"] == pytest.approx(whole[1]["loss"], rel=1e-5)
-    assert pieces[1]["accuracy"] == pytest.approx(whole[1]["accuracy"], rel=1e-5)
+    assert difference(micro_batches[0], whole[0]) <= 1e-5
+    assert micro_batches[1]["loss"] == pytest.approx(whole[1]["loss"], rel=1e-5)
+    assert micro_batches[1]["accuracy"] == pytest.approx(whole[1]["accuracy"], rel=1e-5)
 
 
 def test_an_epoch_with_a_short_last_batch_and_validation_is_the_same():
@@ -270,11 +270,11 @@ def test_an_epoch_with_a_short_last_batch_and_validation_is_the_same():
         history = model.fit(x, y, batch_size=16, epochs=3, validation_split=0.3, verbose=0)
         return model.get_weights(), history.history
 
-    whole, pieces = fit(None), fit(5)
+    whole, micro_batches = fit(None), fit(5)
 
-    assert difference(pieces[0], whole[0]) <= 1e-5
+    assert difference(micro_batches[0], whole[0]) <= 1e-5
     for name, values in whole[1].items():
-        assert pieces[1][name] == pytest.approx(values, rel=1e-5), name
+        assert micro_batches[1][name] == pytest.approx(values, rel=1e-5), name
 
 
 def normalising():
@@ -290,13 +290,16 @@ def test_batch_normalisation_is_refused_unless_it_is_declared():
         split(normalising(), 4)
 
 
-def test_declared_normalisation_of_pieces_moves_its_statistics_once():
+def test_declared_normalisation_of_micro_batches_moves_its_statistics_once():
     data = (noise(12, 8), noise(12, 1))
-    whole, pieces = train(normalising, data, None), train(normalising, data, 4, batchnorm="micro")
+    whole, micro_batches = (
+        train(normalising, data, None),
+        train(normalising, data, 4, batchnorm="micro"),
+    )
 
     names = [one.path for one in normalising().variables]
     index = next(i for i, name in enumerate(names) if name.endswith("moving_mean"))
-    np.testing.assert_allclose(pieces[0][index], whole[0][index], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(micro_batches[0][index], whole[0][index], rtol=1e-5, atol=1e-7)
 
 
 def test_a_change_is_printed_and_undone():
@@ -304,7 +307,7 @@ def test_a_change_is_printed_and_undone():
     keras.utils.set_random_seed(1)
     model = dense()
     change = split(model, 4)
-    assert "pieces of 4 samples" in str(change)
+    assert "micro-batches of 4 samples" in str(change)
     change.undo()
     model.train_on_batch(*data)
 

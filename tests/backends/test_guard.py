@@ -61,15 +61,15 @@ def test_no_batch_is_taken_twice(results, where):
 
 
 @pytest.mark.parametrize("where", HELPED)
-def test_pieces_shrink_and_grow_back(results, where):
+def test_micro_batches_shrink_and_grow_back(results, where):
     told = results[where]["told"]
 
-    assert "it is run again in pieces of" in told[0]
+    assert "it is run again in micro-batches of" in told[0]
     assert any("enough memory for a while" in line for line in told)
 
 
 @pytest.mark.parametrize("where", NOT_HELPED)
-def test_what_pieces_cannot_help_is_raised_with_the_model_as_it_was(results, where):
+def test_what_micro_batches_cannot_help_is_raised_with_the_model_as_it_was(results, where):
     result = results[where]
 
     assert result["error"]["is_out_of_memory"]

@@ -1,4 +1,4 @@
-"""What is particular to JAX: XLA orders the work as it likes, and compiles each size of piece."""
+"""What is particular to JAX: XLA orders the work as it likes, and compiles each size."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from conftest import QUIET
 
 BUILD = """
 import jax, keras, numpy as np
-from memfit.fitting.levers.micro_batches import install, make_pieces, split
+from memfit.fitting.levers.micro_batches import install, make_micro_batches, split
 from memfit.backends import load
 
 def build():
@@ -42,13 +42,13 @@ print(measure(1000), measure(600), measure(500))
 
 COMPILING = """
 model = build()
-pieces = make_pieces(model, 500, batchnorm=None)
-install(model, pieces, batchnorm=None)
+micro_batches = make_micro_batches(model, 500, batchnorm=None)
+install(model, micro_batches, batchnorm=None)
 told = []
 stop = load("events", "jax").after_compiling(lambda: told.append(1))
 
 def count_compilations(size):
-    pieces.resize(size)
+    micro_batches.resize(size)
     told.clear()
     model.fit(x, y, batch_size=1000, verbose=0)
     return len(told)
@@ -59,7 +59,7 @@ print(first > 0, again, other > 0, count_compilations(125))
 """
 
 
-def test_the_rest_of_a_batch_is_not_computed_beside_its_pieces():
+def test_the_rest_of_a_batch_is_not_computed_beside_its_micro_batches():
     whole_bytes, uneven_bytes, even_bytes = map(int, run(ORDER).split())
 
     assert even_bytes < 0.6 * whole_bytes

@@ -28,7 +28,7 @@ from memfit.backends.out_of_memory import is_out_of_memory  # noqa: E402
 from memfit.fitting.levers.guard import guard  # noqa: E402
 from memfit.fitting.trial_steps import release  # noqa: E402
 
-# A piece of another size is compiled by JAX, which needs memory for that.
+# A micro-batch of another size is compiled by JAX, which needs memory for that.
 ROOM_BYTES = 240_000_000 if backend == "jax" else 160_000_000
 BACKWARD_ROWS = {"tensorflow": 5500, "torch": 4000, "jax": 10_000}
 WIDE = 4096

@@ -161,7 +161,7 @@ def check_random_without_seed():
 
 
 def check_loop():
-    """The pieces of a batch in a loop, each with its gradient, as the lever for batches does."""
+    """Micro-batches in a loop, each with its gradient, as the lever for batches does."""
     import tensorflow as tf
 
     def gradients(model):

@@ -9,7 +9,7 @@ from memfit.fitting.exploration import Facts
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.installed_levers import InstalledLevers
-from memfit.fitting.known_sizes import Memory
+from memfit.fitting.known_sizes import KnownSize
 from memfit.fitting.levers.micro_batches import check_model, has_fixed_batch
 from memfit.fitting.loss_check import explain_coupling
 from memfit.fitting.plan import Plan, Refusal
@@ -32,12 +32,12 @@ def choose(
     Raises:
         BudgetError: Nothing fits; says the smallest budget that would do.
     """
-    memory = Memory.of(prober.model, prober.batch, headroom.budget_bytes, request)
-    facts = _find_facts(prober, headroom, request, memory.size)
+    known = KnownSize.of(prober.model, prober.batch, headroom.budget_bytes, request)
+    facts = _find_facts(prober, headroom, request, known.size)
     installed = InstalledLevers(prober.model, request.batchnorm, prober.gauge, headroom.step_bytes)
     changes.callback(installed.undo)
     plan = _execute(facts, prober, installed)
-    memory.keep(plan.size or plan.batch_size)
+    known.keep(plan.size or plan.batch_size)
     return plan
 
 

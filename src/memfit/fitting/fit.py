@@ -49,7 +49,7 @@ def fit(
     """Trains like `model.fit`, within a budget of memory and with the same result.
 
     Before training, steps of growing size are measured and undone; then the fastest way that fits
-    is chosen and printed: whole batches, batches in pieces, recomputation. What was changed in
+    is chosen and printed: whole batches, micro-batches, recomputation. What was changed in
     the model for it is put back at the end.
 
     Args:
@@ -58,7 +58,7 @@ def fit(
         budget: The most memory that this process and those it starts may take, such as `"4GB"`.
         device_budget: Given instead: the most that tensors may take of each accelerator.
         allow: What may change the result: `"precision"` for lower precision.
-        batchnorm: How BatchNormalization may train in pieces: `"exact"` or `"micro"`, as in
+        batchnorm: How BatchNormalization may train in micro-batches: `"exact"` or `"micro"`, as in
             `memfit.split`.
         **kwargs: Those of `model.fit`.
 
@@ -207,7 +207,7 @@ def _check_budget(gauge: Gauge, budget_bytes: int) -> None:
     limit = gauge.find_limit()
     if limit is not None and budget_bytes > limit.limit_bytes:
         say(
-            f"the budget of {format_size(budget_bytes)} is more than there is: "
+            f"the budget of {format_size(budget_bytes)} is more than is available: "
             f"{format_size(limit.limit_bytes)} ({limit.source})",
             wraps=True,
         )
@@ -234,8 +234,8 @@ def _tell_if_passed(peak_bytes: int, budget_bytes: int) -> None:
         warnings.warn(
             f"The training took {format_size(peak_bytes)}, more than its budget of "
             f"{format_size(budget_bytes)}. Callbacks, workers and validation count too: a lower "
-            "budget leaves room for them. If memory grows from epoch to epoch, none does: memfit "
-            "run says why.",
+            "budget leaves room for them. If memory grows from epoch to epoch, no budget helps: "
+            "memfit run shows why.",
             BudgetWarning,
             stacklevel=_count_frames(),
         )

@@ -22,7 +22,7 @@ class Gauge(Protocol):
         can_reset: Whether a peak can be read after a higher one.
         fit_copies: How many copies of whole arrays `fit` has there at once.
         batch_copies: How many times its own size a batch of arrays takes there in `fit`, at least.
-        bend: How many times steeper than before it may rise with the size of pieces.
+        bend: How many times steeper than before it may rise with the size of micro-batches.
         copies_shuffled: Whether a shuffled batch takes more there than one in order.
     """
 
@@ -84,8 +84,8 @@ class HostGauge:
         if budget_bytes <= idle_bytes:
             raise BudgetError(
                 f"The budget is {format_size(budget_bytes)}, and this process takes "
-                f"{format_size(idle_bytes)} before training. Give more than that; what is there is "
-                "the frameworks, the model and the data that the script has loaded."
+                f"{format_size(idle_bytes)} before training. Give more than that: it holds the "
+                "frameworks, the model and the data that the script has loaded."
             )
 
     def trim_above(self, most_bytes: int) -> None:
@@ -144,12 +144,12 @@ class DeviceGauge:
         if budget_bytes <= idle_bytes:
             raise BudgetError(
                 f"{budget} {format_size(idle_bytes)} of {self.place} are taken before training. "
-                "Give more than that; what is there is the model and what else the script keeps."
+                "Give more than that: it holds the model and what else the script keeps."
             )
         if budget_bytes <= peak_bytes:
             raise BudgetError(
-                f"{budget} {format_size(peak_bytes)} of {self.place} have been taken before. This "
-                "backend tells the highest peak of all time, so no lower one can be measured. "
+                f"{budget} {format_size(peak_bytes)} of {self.place} were in use before. This "
+                "backend reports only the highest peak so far, so no lower one can be measured. "
                 "Train in a process that has not yet used the device: see memfit.isolated."
             )
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.errors import UsageError
 from memfit.fitting.attempt import Levers, Recompute
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.levers.change import Change
-from memfit.fitting.levers.micro_batches import install, make_pieces
+from memfit.fitting.levers.micro_batches import install, make_micro_batches
 from memfit.fitting.levers.precision import reduce_precision
 from memfit.fitting.levers.recompute import recompute
 
@@ -30,7 +30,7 @@ class InstalledLevers:
         self._gauge = gauge
         self._most_bytes = most_bytes
         self._installed: list[tuple[str | Recompute, Change]] = []
-        self._pieces: Pieces | None = None
+        self._micro_batches: MicroBatches | None = None
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -54,8 +54,8 @@ class InstalledLevers:
                     return False
                 raise
             self._installed.append((lever, change))
-        if self._pieces is not None and levers.micro_batch_size is not None:
-            self._pieces.resize(levers.micro_batch_size)
+        if self._micro_batches is not None and levers.micro_batch_size is not None:
+            self._micro_batches.resize(levers.micro_batch_size)
         return True
 
     def undo(self) -> None:
@@ -67,11 +67,11 @@ class InstalledLevers:
             return recompute(self._model, lever.bytes_to_save, batch_size=lever.batch_size)
         if lever == _PRECISION:
             return reduce_precision(self._model)
-        self._pieces = make_pieces(self._model, size, self._batchnorm)
+        self._micro_batches = make_micro_batches(self._model, size, self._batchnorm)
         # Once much is taken, malloc gives back what lies free between micro-batches: a heap in
         # which freed and living tensors lie mixed may grow by a tenth.
-        self._pieces.after_each = lambda: self._gauge.trim_above(self._most_bytes)
-        return install(self._model, self._pieces, self._batchnorm)
+        self._micro_batches.after_each = lambda: self._gauge.trim_above(self._most_bytes)
+        return install(self._model, self._micro_batches, self._batchnorm)
 
 
 def _in_order(levers: Levers) -> list[str | Recompute]:

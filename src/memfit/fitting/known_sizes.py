@@ -12,13 +12,13 @@ from typing import Any
 
 from memfit.keras_private.layers import all_layers
 
-_FILE = "pieces.json"
+_FILE = "micro_batch_sizes.json"
 _MOST_KEPT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """The size of a piece that one training found.
+class KnownSize:
+    """The size of a micro-batch that one training found.
 
     Attributes:
         key: Tells trainings apart: model, shapes, budget, backend, versions and machine.
@@ -29,7 +29,7 @@ class Memory:
     size: int | None
 
     @classmethod
-    def of(cls, model: Any, batch: Any, budget_bytes: int, request: Any) -> "Memory":
+    def of(cls, model: Any, batch: Any, budget_bytes: int, request: Any) -> "KnownSize":
         """Returns what is known of this training."""
         import keras
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from memfit.fitting.first_batch import Batch, count_samples, take
 from memfit.fitting.levers.change import forget_functions
-from memfit.fitting.levers.micro_batches import install, make_pieces
+from memfit.fitting.levers.micro_batches import install, make_micro_batches
 from memfit.keras_private.losses import given_losses
 
 # As many as tell it, and as few as take no memory.
@@ -17,7 +17,7 @@ _TOLERANCE = 5e-3
 
 
 def explain_coupling(model: Any, batch: Batch) -> str | None:
-    """Returns why the loss of pieces is not that of the batch, or `None` if it is.
+    """Returns why the loss of micro-batches is not that of the batch, or `None` if it is.
 
     Losses of Keras are known to be made of the losses of samples. Any other is computed for a few
     samples, at once and in two halves.
@@ -27,15 +27,15 @@ def explain_coupling(model: Any, batch: Batch) -> str | None:
         return None
     with _running_eagerly(model):
         whole = _compute_loss(model, few)
-        pieces = make_pieces(model, -(-count_samples(few) // 2), None)
-        with install(model, pieces, None):
+        micro_batches = make_micro_batches(model, -(-count_samples(few) // 2), None)
+        with install(model, micro_batches, None):
             halves = _compute_loss(model, few)
     if abs(whole - halves) <= _TOLERANCE * max(abs(whole), abs(halves)):
         return None
     return (
         f"The loss of {count_samples(few)} samples is {whole:.4g}, and {halves:.4g} made of "
-        "two halves: it compares samples with each other, so a batch in pieces would not train "
-        "the same."
+        "two halves: it compares samples with each other, so a batch in micro-batches would not "
+        "train the same."
     )
 
 

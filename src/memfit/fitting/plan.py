@@ -12,7 +12,7 @@ class Plan:
 
     Attributes:
         batch_size: Samples in a batch.
-        size: Samples in a piece; `None` if batches stay whole.
+        size: Samples in a micro-batch; `None` if batches stay whole.
         peak_bytes: Measured while a batch ran.
         budget_bytes: The budget.
         step_s: Measured for one batch.
@@ -45,19 +45,23 @@ class Plan:
             number = -(-self.batch_size // self.size)
             rest = self.batch_size % self.size
             last = f", the last of {rest}" if rest else ""
-            lines = [f"batches of {self.batch_size} run in {number} pieces of {self.size}{last}"]
+            lines = [
+                f"batches of {self.batch_size} run in {number} micro-batches of {self.size}{last}"
+            ]
         lines += self.changes
         peak = f"peak {format_size(self.peak_bytes)} of {format_size(self.budget_bytes)}"
         place = f" on {self.place}" if self.place else ""
-        lines.append(f"measured: {peak}{place}, {self.step_s:.3g} s a batch")
+        lines.append(f"measured: {peak}{place}, {self.step_s:.3g} s per batch")
         if self.kept_bytes is not None:
             lines.append(
                 f"a larger trial took more than the budget, and the framework keeps "
-                f"{format_size(self.kept_bytes)}; another start tries this size first"
+                f"{format_size(self.kept_bytes)}; the next start tries this size first"
             )
         if self.faster is not None:
             size, ratio = self.faster
-            lines.append(f"pieces of {size} were {ratio:.1f}x faster in trials (see memfit.split)")
+            lines.append(
+                f"micro-batches of {size} were {ratio:.1f}x faster in trials (see memfit.split)"
+            )
         if self.whole_bytes is not None:
             lines.append(f"whole batches would need about {format_size(self.whole_bytes)}")
         if self.refused:
@@ -88,12 +92,12 @@ class Refusal:
     def __str__(self) -> str:
         taken = (
             f"The budget of {format_size(self.budget_bytes)} cannot be kept: "
-            f"{format_size(self.idle_bytes)} are taken before training, and"
+            f"{format_size(self.idle_bytes)} are in use before training, and"
         )
         if self.fed_bytes is not None:
             return (
                 f"{taken} {format_size(self.fed_bytes)} with one batch of {self.batch_size} "
-                "and its copies, to which the step comes. Give clearly more than that, or make "
+                "and its copies, before the step itself. Give clearly more than that, or make "
                 "batch_size smaller."
             )
         what = "one sample at a time" if self.why_whole is None else "a whole batch"

@@ -1,8 +1,8 @@
-"""How many samples a piece may have within a budget: which size to try next, which to take.
+"""How many samples a micro-batch may have within a budget: which size to try next, which to take.
 
-Sizes are even ones: of all that cut a batch into the same number of pieces the smallest, as it
-takes the least memory in the same number of runs. It also leaves a last piece that is about as
-large as the others; one of another size costs TensorFlow's pool and JAX's compiler more.
+Sizes are even ones: of all that cut a batch into the same number of micro-batches the smallest, as
+it takes the least memory in the same number of runs. It also leaves a last micro-batch that is
+about as large as the others; one of another size costs TensorFlow's pool and JAX's compiler more.
 """
 
 import itertools
@@ -13,8 +13,8 @@ from memfit.fitting.attempt import Measurement
 
 # The memory of so few samples is mostly that of the weights; it is a safe beginning.
 _FIRST_SHARE = 1 / 32
-# Small pieces fit into what a pool has taken already, so a line through them is too flat for much
-# larger ones; and a pool that has taken too much keeps it.
+# Small micro-batches fit into what a pool has taken already, so a line through them is too flat for
+# much larger ones; and a pool that has taken too much keeps it.
 _MOST_TIMES_LARGER = 2
 # Trying again for less than this gains nothing that a user would notice.
 _LEAST_GAIN = 0.05
@@ -100,7 +100,7 @@ def _next_larger(
 
 
 def even_size(size: int, batch_size: int) -> int:
-    """Returns the smallest size that cuts a batch into as many pieces as `size` does."""
+    """Returns the smallest size that cuts a batch into as many micro-batches as `size` does."""
     number = -(-batch_size // min(size, batch_size))
     return -(-batch_size // number)
 
@@ -151,7 +151,7 @@ def find_faster(
 
 
 def estimate_peak(trials: Sequence[Measurement], size: int) -> int | None:
-    """Returns about what pieces of `size` would need, by the line from the least to the largest.
+    """Returns about what `size` would need, by the line from the least to the largest.
 
     `None` if that tells nothing: sizes too near each other, or memory that an earlier one left.
     """

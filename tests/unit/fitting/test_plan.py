@@ -18,9 +18,9 @@ def test_a_plan_says_what_is_done_what_it_costs_and_what_was_refused():
     )
 
     assert str(plan) == (
-        "batches of 256 run in 6 pieces of 48, the last of 16\n"
-        "measured: peak 3.71 GB of 4.00 GB, 0.42 s a batch\n"
-        "pieces of 24 were 1.3x faster in trials (see memfit.split)\n"
+        "batches of 256 run in 6 micro-batches of 48, the last of 16\n"
+        "measured: peak 3.71 GB of 4.00 GB, 0.42 s per batch\n"
+        "micro-batches of 24 were 1.3x faster in trials (see memfit.split)\n"
         "whole batches would need about 9.80 GB\n"
         "not done: lower precision"
     )

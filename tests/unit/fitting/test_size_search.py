@@ -1,4 +1,4 @@
-"""Which size of piece is tried next."""
+"""Which size of micro-batch is tried next."""
 
 import pytest
 from hypothesis import example, given
@@ -16,7 +16,7 @@ from memfit.fitting.size_search import (
 MB = 1_000_000
 
 
-def count_pieces(size, batch_size):
+def count_micro_batches(size, batch_size):
     return -(-batch_size // size)
 
 
@@ -40,7 +40,7 @@ def search(need, batch_size, budget_bytes, idle_bytes=0, counted_bytes=None):
     st.floats(0, 1),
     st.none() | st.floats(0.7, 3),
 )
-def test_no_more_pieces_are_found_than_nine_tenths_of_the_largest_that_fits_would_make(
+def test_no_more_micro_batches_are_found_than_nine_tenths_of_the_largest_that_fits_would_make(
     batch_size, fixed_mb, sample_mb, budget_mb, idle_share, times_counted
 ):
     def need(size):
@@ -77,7 +77,7 @@ def test_memory_that_rises_in_a_line_passes_the_budget_only_at_the_start(
 
 
 @given(st.integers(1, 2048), st.integers(1, 3000), st.integers(1, 3000))
-def test_a_larger_budget_never_gets_a_much_smaller_piece(batch_size, one_mb, other_mb):
+def test_a_larger_budget_never_gets_a_much_smaller_micro_batch(batch_size, one_mb, other_mb):
     def need(size):
         return int((200 + 0.7 * size) * MB)
 
@@ -106,15 +106,17 @@ def test_a_step_that_failed_within_the_budget_is_followed_by_half_the_way_to_it(
 
 
 @given(st.integers(1, 5000), st.integers(1, 5000))
-def test_an_even_size_is_the_smallest_that_makes_as_many_pieces(size, batch_size):
+def test_an_even_size_is_the_smallest_that_makes_as_many_micro_batches(size, batch_size):
     even = even_size(size, batch_size)
 
     assert even <= size
-    assert count_pieces(even, batch_size) == count_pieces(size, batch_size)
-    assert even == 1 or count_pieces(even - 1, batch_size) > count_pieces(size, batch_size)
+    assert count_micro_batches(even, batch_size) == count_micro_batches(size, batch_size)
+    assert even == 1 or count_micro_batches(even - 1, batch_size) > count_micro_batches(
+        size, batch_size
+    )
 
 
-def test_what_fits_into_memory_that_a_pool_has_taken_says_little_of_larger_pieces():
+def test_what_fits_into_memory_that_a_pool_has_taken_says_little_of_larger_micro_batches():
     flat = [
         Measurement(0, 800),
         Measurement(512, 1048),

@@ -1,7 +1,8 @@
-"""Training steps that run a batch in pieces: one module a framework.
+"""Training steps that run a batch in micro-batches: one module a framework.
 
-All of them do what Keras's own step does, piece after piece, and update the weights once. What a
-piece counts for is written once, in `losses.py`; what its batch is made of in `batches.py`.
+All of them do what Keras's own step does, micro-batch after micro-batch, and update the weights
+once. What a micro-batch counts for is written once, in `loss_weights.py`; what its batch is made
+of in `batch_parts.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,15 +11,16 @@ from typing import Any, Protocol
 
 
 @dataclass(slots=True)
-class Pieces:
+class MicroBatches:
     """How batches are cut.
 
     Attributes:
-        size: Samples in a piece; the last piece of a batch may have fewer. `resize` changes it.
+        size: Samples in a micro-batch; the last micro-batch of a batch may have fewer. `resize`
+            changes it.
         averaged: Variables, such as a BatchNormalization's moving statistics, that are to move
-            once a batch, by the mean of what the pieces would have done.
+            once a batch, by the mean of what the micro-batches would have done.
         collects: Whether predictions are gathered and metrics see the whole batch at once.
-        after_each: Called after each piece, where Python runs between them: on torch.
+        after_each: Called after each micro-batch, where Python runs between them: on torch.
     """
 
     size: int
@@ -41,12 +43,12 @@ class Pieces:
 
 
 class MicroBatchSteps(Protocol):
-    """What memfit needs of a framework to run a batch in pieces."""
+    """What memfit needs of a framework to run a batch in micro-batches."""
 
-    def make_train_step(self, model: Any, pieces: Pieces) -> Any:
+    def make_train_step(self, model: Any, micro_batches: MicroBatches) -> Any:
         """Returns what stands in for `model.train_step`, to be bound to the model."""
 
-    def make_test_step(self, model: Any, pieces: Pieces) -> Any:
+    def make_test_step(self, model: Any, micro_batches: MicroBatches) -> Any:
         """Returns what stands in for `model.test_step`, to be bound to the model."""
 
     def get_random_state(self) -> Any:

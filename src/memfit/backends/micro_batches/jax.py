@@ -1,4 +1,4 @@
-"""Pieces on JAX: a `jax.lax.scan` over the whole pieces, then what is left of the batch."""
+"""Micro-batches on JAX: a `jax.lax.scan` over the full ones, then the rest of the batch."""
 
 import types
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
 from memfit.backends.micro_batches.loss_weights import (
     NeedsTotalsError,
@@ -19,27 +19,27 @@ from memfit.backends.xla_order import run_once_there
 from memfit.keras_private.losses import track_loss
 
 _State = tuple[Any, ...]
-# Takes a piece, its share of the samples and what earlier pieces left; returns what it leaves
-# and its predictions.
+# Takes a micro-batch, its share of the samples and what earlier micro-batches left; returns what it
+# leaves and its predictions.
 _Run = Callable[[Any, float, Any], tuple[Any, Any]]
 
 
-def make_train_step(model: Any, pieces: Pieces) -> Any:
-    """Returns a step that runs the batch piece by piece and updates the weights once."""
-    return _fresh(model, pieces, "train_step")
+def make_train_step(model: Any, micro_batches: MicroBatches) -> Any:
+    """Returns a step that runs the micro-batches of a batch and updates the weights once."""
+    return _fresh(model, micro_batches, "train_step")
 
 
-def make_test_step(model: Any, pieces: Pieces) -> Any:
-    """Returns a step that evaluates the batch piece by piece."""
-    return _fresh(model, pieces, "test_step")
+def make_test_step(model: Any, micro_batches: MicroBatches) -> Any:
+    """Returns a step that evaluates the micro-batches of a batch."""
+    return _fresh(model, micro_batches, "test_step")
 
 
-def _fresh(model: Any, pieces: Pieces, name: str) -> Any:
+def _fresh(model: Any, micro_batches: MicroBatches, name: str) -> Any:
     """Returns a step that is a new function after each change of size.
 
     JAX remembers what it compiled by function and shapes; it knows nothing of the size.
     """
-    loop = Loop(pieces)
+    loop = Loop(micro_batches)
 
     def step(model: Any, state: _State, data: Any) -> tuple[Any, _State]:
         done: tuple[Any, _State] = getattr(loop, name)(model, state, data)
@@ -51,7 +51,7 @@ def _fresh(model: Any, pieces: Pieces, name: str) -> Any:
             new = types.FunctionType(step.__code__, step.__globals__, name, None, step.__closure__)
             model.__dict__[name] = types.MethodType(new, model)
 
-    pieces.on_resize(renew)
+    micro_batches.on_resize(renew)
     return step
 
 
@@ -64,10 +64,10 @@ def set_random_state(state: None) -> None:
 
 
 class Loop:
-    """The pieces of a batch, one after another."""
+    """The micro-batches of a batch, one after another."""
 
-    def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
+    def __init__(self, micro_batches: MicroBatches) -> None:
+        self._micro_batches = micro_batches
         self._needs_totals = False
 
     def train_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
@@ -84,9 +84,9 @@ class Loop:
         begin = [others[index] for index in averaged]
         totals = self._count(model, state, data) if self._needs_totals else None
 
-        def run_piece(piece: Any, share: float, carry: Any) -> tuple[Any, Any]:
+        def run_micro_batch(micro_batch: Any, share: float, carry: Any) -> tuple[Any, Any]:
             gradients, moved, others, metrics = carry
-            x, y, sample_weight = unpack(piece)
+            x, y, sample_weight = unpack(micro_batch)
 
             def learn(trainable: Any) -> tuple[Any, Any]:
                 with weighed(model, share, totals):
@@ -111,12 +111,17 @@ class Loop:
             others = list(others)
             for index, value in zip(averaged, begin, strict=True):
                 others[index] = value
-            metrics = self._update(model, metrics, loss, piece, y_pred)
-            return (gradients, moved, others, metrics), y_pred if self._pieces.collects else None
+            metrics = self._update(model, metrics, loss, micro_batch, y_pred)
+            return (
+                gradients,
+                moved,
+                others,
+                metrics,
+            ), y_pred if self._micro_batches.collects else None
 
         zeros = jax.tree.map(jnp.zeros_like, (list(trainable), begin))
         try:
-            carry, y_pred = self._each(data, run_piece, (*zeros, list(others), list(metrics)))
+            carry, y_pred = self._each(data, run_micro_batch, (*zeros, list(others), list(metrics)))
         except NeedsTotalsError:
             self._needs_totals = True
             return self.learn(model, state, data)
@@ -131,36 +136,40 @@ class Loop:
         trainable, others, metrics = state
         totals = self._count(model, state, data) if self._needs_totals else None
 
-        def run_piece(piece: Any, share: float, carry: Any) -> tuple[Any, Any]:
+        def run_micro_batch(micro_batch: Any, share: float, carry: Any) -> tuple[Any, Any]:
             others, metrics = carry
-            x, y, sample_weight = unpack(piece)
+            x, y, sample_weight = unpack(micro_batch)
             with weighed(model, share, totals):
                 _, aux = model.compute_loss_and_updates(
                     trainable, others, metrics, x, y, sample_weight, training=False
                 )
             loss, y_pred, others, metrics = aux
-            metrics = self._update(model, metrics, loss, piece, y_pred)
-            return (list(others), metrics), y_pred if self._pieces.collects else None
+            metrics = self._update(model, metrics, loss, micro_batch, y_pred)
+            return (list(others), metrics), y_pred if self._micro_batches.collects else None
 
         try:
-            (others, metrics), y_pred = self._each(data, run_piece, (list(others), list(metrics)))
+            (others, metrics), y_pred = self._each(
+                data, run_micro_batch, (list(others), list(metrics))
+            )
         except NeedsTotalsError:
             self._needs_totals = True
             return self.test_step(model, state, data)
         logs, metrics = self._finish(model, metrics, data, y_pred)
         return logs, (trainable, others, metrics)
 
-    def _each(self, data: Any, run_piece: _Run, carry: Any) -> tuple[Any, Any]:
-        """Returns what the last piece left and the predictions of all, in the batch's order."""
+    def _each(self, data: Any, run_micro_batch: _Run, carry: Any) -> tuple[Any, Any]:
+        """Returns what the last micro-batch left and all predictions, in the batch's order."""
         check(data)
-        size = self._pieces.size
+        size = self._micro_batches.size
         num_samples = flatten(data)[0].shape[0]
         num_whole, rest = divmod(num_samples, size)
         predictions = []
 
         def run_at(carry: Any, index: Any) -> tuple[Any, Any]:
-            piece = cut(data, lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, index * size, size))
-            return run_piece(piece, size / num_samples, carry)
+            micro_batch = cut(
+                data, lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, index * size, size)
+            )
+            return run_micro_batch(micro_batch, size / num_samples, carry)
 
         if num_whole:
             carry, stacked = jax.lax.scan(run_at, carry, jnp.arange(num_whole))
@@ -169,27 +178,27 @@ class Loop:
 
             def run_rest(carry: Any) -> tuple[Any, Any]:
                 tail = cut(data, lambda leaf: leaf[num_whole * size :])
-                return run_piece(tail, rest / num_samples, carry)
+                return run_micro_batch(tail, rest / num_samples, carry)
 
             # XLA would else run the rest beside the others.
             carry, y_pred = run_once_there(run_rest, carry if num_whole else (), carry)
             predictions.append(y_pred)
         return carry, jax.tree.map(lambda *parts: jnp.concatenate(parts), *predictions)
 
-    def _update(self, model: Any, metrics: Any, loss: Any, piece: Any, y_pred: Any) -> Any:
-        """Returns the metrics after one piece; without predictions only the loss is told."""
-        x, y, sample_weight = unpack(piece)
+    def _update(self, model: Any, metrics: Any, loss: Any, micro_batch: Any, y_pred: Any) -> Any:
+        """Returns the metrics after one micro-batch; without predictions only the loss is told."""
+        x, y, sample_weight = unpack(micro_batch)
 
         def update() -> None:
-            track_loss(model, loss, flatten(piece)[0].shape[0])
-            if not self._pieces.collects:
+            track_loss(model, loss, flatten(micro_batch)[0].shape[0])
+            if not self._micro_batches.collects:
                 model.compute_metrics(x, y, y_pred, sample_weight)
 
         return _with_metrics(model, metrics, update)[1]
 
     def _finish(self, model: Any, metrics: Any, data: Any, y_pred: Any) -> tuple[Any, Any]:
         """Returns the logs of the batch and the metrics."""
-        if not self._pieces.collects:
+        if not self._micro_batches.collects:
             return _with_metrics(model, metrics, model.get_metrics_result)
         x, y, sample_weight = unpack(data)
         return _with_metrics(
@@ -200,18 +209,18 @@ class Loop:
         """Returns what each loss is averaged over, for the whole batch."""
         trainable, others, metrics = state[0], state[1], state[-1]
 
-        def run_piece(piece: Any, _: float, carry: Any) -> tuple[Any, Any]:
-            x, y, sample_weight = unpack(piece)
+        def run_micro_batch(micro_batch: Any, _: float, carry: Any) -> tuple[Any, Any]:
+            x, y, sample_weight = unpack(micro_batch)
             with counted(model) as counts:
                 model.compute_loss_and_updates(
                     trainable, others, metrics, x, y, sample_weight, training=False
                 )
             return [total + count for total, count in zip(carry, counts, strict=True)], None
 
-        return list(self._each(data, run_piece, [jnp.zeros(())] * count_losses(model))[0])
+        return list(self._each(data, run_micro_batch, [jnp.zeros(())] * count_losses(model))[0])
 
     def _averaged_indices(self, model: Any) -> list[int]:
-        wanted = {id(one) for one in self._pieces.averaged}
+        wanted = {id(one) for one in self._micro_batches.averaged}
         return [i for i, one in enumerate(model.non_trainable_variables) if id(one) in wanted]
 
 

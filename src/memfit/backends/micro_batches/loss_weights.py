@@ -1,9 +1,9 @@
-"""What the loss of a piece counts for, so that the pieces add up to the loss of the batch.
+"""What the loss of a micro-batch counts for, so that all add up to the loss of the batch.
 
 Keras averages a loss over samples, over the entries that a mask lets through, over the sum of the
-weights, or not at all. A piece's gradients are weighted by its samples; a loss that is averaged
-over something else is corrected here, by what the piece has of it. Keras's own trackers, which
-weigh by samples too, then hold the figures of the whole batch.
+weights, or not at all. A micro-batch's gradients are weighted by its samples; a loss that is
+averaged over something else is corrected here, by what the micro-batch has of it. Keras's own
+trackers, which weigh by samples too, then hold the figures of the whole batch.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ class NeedsTotalsError(Exception):
 
 
 class _Weighed:
-    """A loss of a piece, corrected for what it is averaged over."""
+    """A loss of a micro-batch, corrected for what it is averaged over."""
 
     def __init__(
         self, loss: Any, share_of_samples: Any, total: Any | None, told: list[Any]
@@ -89,9 +89,9 @@ def _averaged_over(loss: Any, y_pred: Any, sample_weight: Any) -> Any | None:
 
 @contextlib.contextmanager
 def weighed(model: Any, share_of_samples: Any, totals: Sequence[Any] | None) -> Iterator[list[Any]]:
-    """Corrects the model's compiled losses for a piece that has this share of the samples.
+    """Corrects the model's compiled losses for a micro-batch that has this share of the samples.
 
-    Gives a list that then holds, for each loss, what the piece adds to that of the batch.
+    Gives a list that then holds, for each loss, what the micro-batch adds to that of the batch.
 
     Raises:
         NeedsTotalsError: A loss needs the totals of the batch, and there are none.

@@ -1,7 +1,7 @@
-"""Pieces on TensorFlow: a `tf.while_loop` that keeps them in order.
+"""Micro-batches on TensorFlow: a `tf.while_loop` that keeps them in order.
 
-An unrolled loop would let TensorFlow run the pieces side by side, which saves nothing. The size of
-a piece is a variable, so that another size needs no new trace; XLA needs it fixed.
+An unrolled loop would let TensorFlow run the micro-batches side by side, which saves nothing. The
+size of a micro-batch is a variable, so that another size needs no new trace; XLA needs it fixed.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
 from memfit.backends.micro_batches.loss_weights import (
     NeedsTotalsError,
@@ -21,18 +21,19 @@ from memfit.errors import UsageError
 from memfit.keras_private.losses import compute_loss, loss_trackers, track_loss, untracked
 from memfit.keras_private.trainer import build_with, call_model, output_spec
 
-# Takes a piece, its share of the samples and what earlier pieces left; returns what it leaves.
+# Takes a micro-batch, its share of the samples and what earlier micro-batches left; returns what it
+# leaves.
 _Run = Callable[[Any, Any, list[Any]], list[Any]]
 
 
-def make_train_step(model: Any, pieces: Pieces) -> Any:
-    """Returns a step that runs the batch piece by piece and updates the weights once."""
-    return Loop(model, pieces, is_training=True).train_step
+def make_train_step(model: Any, micro_batches: MicroBatches) -> Any:
+    """Returns a step that runs the micro-batches of a batch and updates the weights once."""
+    return Loop(model, micro_batches, is_training=True).train_step
 
 
-def make_test_step(model: Any, pieces: Pieces) -> Any:
-    """Returns a step that evaluates the batch piece by piece."""
-    return Loop(model, pieces, is_training=False).run
+def make_test_step(model: Any, micro_batches: MicroBatches) -> Any:
+    """Returns a step that evaluates the micro-batches of a batch."""
+    return Loop(model, micro_batches, is_training=False).run
 
 
 def get_random_state() -> None:
@@ -43,12 +44,12 @@ def set_random_state(state: None) -> None:
     """There is nothing to put back."""
 
 
-def check_model(model: Any, pieces: Pieces) -> None:
+def check_model(model: Any, micro_batches: MicroBatches) -> None:
     """Raises if the batches of this model cannot be cut on TensorFlow, and says why."""
-    if pieces.collects and model.jit_compile:
+    if micro_batches.collects and model.jit_compile:
         raise UsageError(
             "Cannot gather predictions under XLA for metrics that need the whole batch. "
-            "Received: jit_compile=True and a metric that memfit cannot add up over pieces. "
+            "Received: jit_compile=True and a metric that memfit cannot add up over micro-batches. "
             "Compile with jit_compile=False, or use Keras's own metrics."
         )
 
@@ -60,32 +61,32 @@ def update(model: Any, gradients: Sequence[Any]) -> None:
 
 
 class Loop:
-    """The pieces of a batch, one after another.
+    """The micro-batches of a batch, one after another.
 
     Args:
         model: The model that is trained.
-        pieces: How batches are cut.
+        micro_batches: How batches are cut.
         is_training: Whether gradients are computed.
-        is_whole: Whether a batch is always one piece; then nothing is cut.
+        is_whole: Whether a batch is always one micro-batch; then nothing is cut.
     """
 
     def __init__(
-        self, model: Any, pieces: Pieces, *, is_training: bool, is_whole: bool = False
+        self, model: Any, micro_batches: MicroBatches, *, is_training: bool, is_whole: bool = False
     ) -> None:
-        self._pieces = pieces
+        self._micro_batches = micro_batches
         self._is_training = is_training
         self._is_whole = is_whole
-        self._collects = pieces.collects and not is_whole
+        self._collects = micro_batches.collects and not is_whole
         self._is_fixed = bool(model.jit_compile)
         self._needs_totals = False
         self._gradients: list[Any] = []
         self._has_gradient: list[bool] = []
-        self._size = tf.Variable(pieces.size, trainable=False)
-        pieces.on_resize(self._size.assign)
+        self._size = tf.Variable(micro_batches.size, trainable=False)
+        micro_batches.on_resize(self._size.assign)
         if self._is_fixed:
-            pieces.on_resize(lambda _: _forget_functions(model))
+            micro_batches.on_resize(lambda _: _forget_functions(model))
         if not is_whole:
-            check_model(model, pieces)
+            check_model(model, micro_batches)
 
     def train_step(self, model: Any, data: Any) -> Any:
         """Stands in for the model's own."""
@@ -105,14 +106,14 @@ class Loop:
             check(data)
         build_with(model, data)  # nothing can be made inside a loop
         weights = model.trainable_weights if self._is_training else []
-        averaged = list(self._pieces.averaged) if self._is_training else []
+        averaged = list(self._micro_batches.averaged) if self._is_training else []
         begin = [tf.identity(one.value) for one in averaged]
         self._has_gradient = [False] * len(weights)
         totals = self._count(model, data) if self._needs_totals else None
 
-        def run_piece(piece: Any, share: Any, carry: list[Any]) -> list[Any]:
+        def run_micro_batch(micro_batch: Any, share: Any, carry: list[Any]) -> list[Any]:
             left, arrays = carry[:num_sums], carry[num_sums:]
-            gradients, losses, y_pred = self._learn(model, piece, share, totals, weights)
+            gradients, losses, y_pred = self._learn(model, micro_batch, share, totals, weights)
             moved = [share * one.value for one in averaged]
             for one, value in zip(averaged, begin, strict=True):
                 one.assign(value)
@@ -127,7 +128,7 @@ class Loop:
         zeros += [tf.zeros(one.shape, one.dtype) for one in averaged]
         num_sums = len(zeros)
         try:
-            left = self._each(data, run_piece, [*zeros, *self._make_arrays(model, data)])
+            left = self._each(data, run_micro_batch, [*zeros, *self._make_arrays(model, data)])
         except NeedsTotalsError:
             self._needs_totals = True
             return self.run(model, data)
@@ -147,10 +148,10 @@ class Loop:
         return model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def _learn(
-        self, model: Any, piece: Any, share: Any, totals: Any, weights: Sequence[Any]
+        self, model: Any, micro_batch: Any, share: Any, totals: Any, weights: Sequence[Any]
     ) -> tuple[list[Any], list[Any], Any]:
-        """Returns the gradients of one piece, weighted, its losses and its predictions."""
-        x, y, sample_weight = unpack(piece)
+        """Returns the gradients of one micro-batch, weighted, its losses and its predictions."""
+        x, y, sample_weight = unpack(micro_batch)
         with tf.GradientTape() as tape:
             y_pred = call_model(model, x, is_training=self._is_training)
             with weighed(model, share, totals) as losses, untracked(model):
@@ -164,7 +165,7 @@ class Loop:
                 )
             scaled = model.optimizer.scale_loss(loss) if weights else loss
             scaled = scaled * tf.cast(share, loss.dtype)
-        track_loss(model, loss, tf.shape(flatten(piece)[0])[0])
+        track_loss(model, loss, tf.shape(flatten(micro_batch)[0])[0])
         if not self._collects:
             model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
         found = tape.gradient(scaled, [one.value for one in weights]) if weights else []
@@ -177,17 +178,19 @@ class Loop:
         ]
         return gradients, losses, y_pred
 
-    def _each(self, data: Any, run_piece: _Run, carry: list[Any]) -> list[Any]:
-        """Runs the whole pieces in a loop, then what is left of the batch."""
+    def _each(self, data: Any, run_micro_batch: _Run, carry: list[Any]) -> list[Any]:
+        """Runs the whole micro-batches in a loop, then what is left of the batch."""
         if self._is_whole:
-            return run_piece(data, tf.constant(1.0), carry)
-        size = self._pieces.size if self._is_fixed else self._size.value()
+            return run_micro_batch(data, tf.constant(1.0), carry)
+        size = self._micro_batches.size if self._is_fixed else self._size.value()
         num_samples = tf.shape(flatten(data)[0])[0]
         num_whole = num_samples // size
 
         def run_at(begin: Any, length: Any, carry: list[Any]) -> list[Any]:
             share = tf.cast(length, tf.float32) / tf.cast(num_samples, tf.float32)
-            return run_piece(cut(data, lambda leaf: leaf[begin : begin + length]), share, carry)
+            return run_micro_batch(
+                cut(data, lambda leaf: leaf[begin : begin + length]), share, carry
+            )
 
         left = tf.while_loop(
             lambda index, *_: index < num_whole,
@@ -207,8 +210,8 @@ class Loop:
     def _count(self, model: Any, data: Any) -> list[Any]:
         """Returns what each loss is averaged over, for the whole batch."""
 
-        def run_piece(piece: Any, _: Any, carry: list[Any]) -> list[Any]:
-            x, y, sample_weight = unpack(piece)
+        def run_micro_batch(micro_batch: Any, _: Any, carry: list[Any]) -> list[Any]:
+            x, y, sample_weight = unpack(micro_batch)
             with counted(model) as counts, untracked(model):
                 y_pred = call_model(model, x, is_training=False)
                 compute_loss(
@@ -216,7 +219,7 @@ class Loop:
                 )
             return [total + count for total, count in zip(carry, counts, strict=True)]
 
-        return self._each(data, run_piece, [tf.constant(0.0)] * count_losses(model))
+        return self._each(data, run_micro_batch, [tf.constant(0.0)] * count_losses(model))
 
     def _make_arrays(self, model: Any, data: Any) -> list[Any]:
         """Returns the arrays that predictions are gathered in, none if nobody asks for them."""

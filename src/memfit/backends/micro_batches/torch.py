@@ -1,10 +1,10 @@
-"""Pieces on torch: a plain loop; gradients add up in `.grad`."""
+"""Micro-batches on torch: a plain loop; gradients add up in `.grad`."""
 
 from typing import Any
 
 import torch
 
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
 from memfit.backends.micro_batches.loss_weights import (
     NeedsTotalsError,
@@ -17,14 +17,14 @@ from memfit.keras_private.losses import compute_loss, track_loss, untracked
 from memfit.keras_private.trainer import call_model
 
 
-def make_train_step(model: Any, pieces: Pieces) -> Any:
-    """Returns a step that runs the batch piece by piece and updates the weights once."""
-    return Loop(pieces, is_training=True).train_step
+def make_train_step(model: Any, micro_batches: MicroBatches) -> Any:
+    """Returns a step that runs the micro-batches of a batch and updates the weights once."""
+    return Loop(micro_batches, is_training=True).train_step
 
 
-def make_test_step(model: Any, pieces: Pieces) -> Any:
-    """Returns a step that evaluates the batch piece by piece."""
-    return Loop(pieces, is_training=False).test_step
+def make_test_step(model: Any, micro_batches: MicroBatches) -> Any:
+    """Returns a step that evaluates the micro-batches of a batch."""
+    return Loop(micro_batches, is_training=False).test_step
 
 
 def get_random_state() -> Any:
@@ -41,10 +41,10 @@ def set_random_state(state: Any) -> None:
 
 
 class Loop:
-    """The pieces of a batch, one after another."""
+    """The micro-batches of a batch, one after another."""
 
-    def __init__(self, pieces: Pieces, *, is_training: bool) -> None:
-        self._pieces = pieces
+    def __init__(self, micro_batches: MicroBatches, *, is_training: bool) -> None:
+        self._micro_batches = micro_batches
         self._is_training = is_training
         self._needs_totals = False
 
@@ -68,35 +68,35 @@ class Loop:
         check(data)
         num_samples = len(flatten(data)[0])
         totals = self._count(model, data, num_samples) if self._needs_totals else None
-        averages = _Averages(self._pieces.averaged if self._is_training else ())
+        averages = _Averages(self._micro_batches.averaged if self._is_training else ())
         predictions = []
-        for piece in self._cut(data, num_samples):
-            share = len(flatten(piece)[0]) / num_samples
-            y_pred = _call(model, piece, is_training=self._is_training)
+        for micro_batch in self._cut(data, num_samples):
+            share = len(flatten(micro_batch)[0]) / num_samples
+            y_pred = _call(model, micro_batch, is_training=self._is_training)
             try:
-                loss = self._loss(model, piece, y_pred, share, totals)
+                loss = self._loss(model, micro_batch, y_pred, share, totals)
             except NeedsTotalsError:
                 self._needs_totals = True
                 return self._run(model, data)
             if self._is_training and model.trainable_weights:
                 (model.optimizer.scale_loss(loss) * share).backward()
             averages.add(share)
-            if self._pieces.collects:
+            if self._micro_batches.collects:
                 predictions.append(_detached(y_pred))
             else:
-                x, y, sample_weight = unpack(piece)
+                x, y, sample_weight = unpack(micro_batch)
                 logs = model.compute_metrics(x, y, _detached(y_pred), sample_weight=sample_weight)
             del loss, y_pred
-            if self._pieces.after_each is not None:
-                self._pieces.after_each()
+            if self._micro_batches.after_each is not None:
+                self._micro_batches.after_each()
         averages.assign()
-        if self._pieces.collects:
+        if self._micro_batches.collects:
             x, y, sample_weight = unpack(data)
             logs = model.compute_metrics(x, y, _join(predictions), sample_weight=sample_weight)
         return logs
 
-    def _loss(self, model: Any, piece: Any, y_pred: Any, share: float, totals: Any) -> Any:
-        x, y, sample_weight = unpack(piece)
+    def _loss(self, model: Any, micro_batch: Any, y_pred: Any, share: float, totals: Any) -> Any:
+        x, y, sample_weight = unpack(micro_batch)
         with weighed(model, share, totals):
             loss = compute_loss(
                 model,
@@ -106,19 +106,19 @@ class Loop:
                 sample_weight=sample_weight,
                 training=self._is_training,
             )
-        track_loss(model, loss.detach(), len(flatten(piece)[0]))
+        track_loss(model, loss.detach(), len(flatten(micro_batch)[0]))
         return loss
 
     def _cut(self, data: Any, num_samples: int) -> Any:
-        for begin in range(0, num_samples, self._pieces.size):
-            yield cut(data, lambda leaf: leaf[begin : begin + self._pieces.size])  # noqa: B023
+        for begin in range(0, num_samples, self._micro_batches.size):
+            yield cut(data, lambda leaf: leaf[begin : begin + self._micro_batches.size])  # noqa: B023
 
     def _count(self, model: Any, data: Any, num_samples: int) -> list[Any]:
         totals: list[Any] = [0.0] * count_losses(model)
-        for piece in self._cut(data, num_samples):
-            x, y, sample_weight = unpack(piece)
+        for micro_batch in self._cut(data, num_samples):
+            x, y, sample_weight = unpack(micro_batch)
             with torch.no_grad(), counted(model) as counts, untracked(model):
-                y_pred = _call(model, piece, is_training=False)
+                y_pred = _call(model, micro_batch, is_training=False)
                 compute_loss(
                     model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
                 )
@@ -135,7 +135,7 @@ def update(model: Any) -> None:
 
 
 class _Averages:
-    """Moves variables once a batch, by the mean of what the pieces did to them."""
+    """Moves variables once a batch, by the mean of what the micro-batches did to them."""
 
     def __init__(self, variables: Any) -> None:
         self._variables = list(variables)
@@ -154,8 +154,8 @@ class _Averages:
                 one.assign(total)
 
 
-def _call(model: Any, piece: Any, *, is_training: bool) -> Any:
-    x, _, _ = unpack(piece)
+def _call(model: Any, micro_batch: Any, *, is_training: bool) -> Any:
+    x, _, _ = unpack(micro_batch)
     return call_model(model, x, is_training=is_training)
 
 

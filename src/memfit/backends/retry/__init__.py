@@ -9,10 +9,10 @@ fails, what it changes is kept in a file first. So a failure leaves everything a
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.out_of_memory import is_out_of_memory
 
-# The size of a piece that holds any batch; TensorFlow counts in 32 bits.
+# The size of a micro-batch that holds any batch; TensorFlow counts in 32 bits.
 WHOLE = 2**31 - 1
 # Times the weights: what Keras's Adam computes on the way (4), and gradients that are clipped.
 UPDATE_TAKES = 5
@@ -29,7 +29,7 @@ class Attempt(Protocol):
         """Raises `UsageError` if this batch cannot be cut, and says why."""
 
     def learn(self, size: int) -> None:
-        """Runs the first phase, in pieces of `size` samples."""
+        """Runs the first phase, in micro-batches of `size` samples."""
 
     def has_room(self) -> bool:
         """Returns whether the memory that the second phase needs can be had now."""
@@ -50,14 +50,16 @@ Run = Callable[[Attempt], None]
 class RetrySteps(Protocol):
     """What memfit needs of a framework to run steps again."""
 
-    def make_function(self, model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
+    def make_function(
+        self, model: Any, micro_batches: MicroBatches, run: Run, *, is_training: bool
+    ) -> Any:
         """Returns what stands in for `model.train_function` or `model.test_function`.
 
         It takes each batch from the iterator once and calls `run` with the attempt at it.
 
         Args:
             model: A model that has Keras's own steps.
-            pieces: How batches are cut, but for the size.
+            micro_batches: How batches are cut, but for the size.
             run: Gets an attempt through, or raises.
             is_training: Whether the weights are updated.
         """

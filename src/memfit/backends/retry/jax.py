@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from memfit.backends.arrays_on_disk import Kept
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
 from memfit.backends.micro_batches.jax import Loop
 from memfit.backends.retry import Run, can_allocate
@@ -23,9 +23,9 @@ _TESTING = ("trainable", "non_trainable", "metrics")
 _SCRATCH_BYTES = 2**28
 
 
-def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
+def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_training: bool) -> Any:
     """Returns what stands in for Keras's function; it takes the state and an iterator."""
-    compiled = _Compiled(model, pieces, is_training=is_training)
+    compiled = _Compiled(model, micro_batches, is_training=is_training)
     kinds = _TRAINING if is_training else _TESTING
 
     def function(state: Any, iterator: Any) -> tuple[Any, Any]:
@@ -57,16 +57,16 @@ def release() -> None:
 class _Compiled:
     """The functions of both phases, made when they are first asked for."""
 
-    def __init__(self, model: Any, pieces: Pieces, *, is_training: bool) -> None:
+    def __init__(self, model: Any, micro_batches: MicroBatches, *, is_training: bool) -> None:
         self.model = model
         self.is_training = is_training
-        self._pieces = pieces
+        self._micro_batches = micro_batches
         self._is_compiled = model.jit_compile and not model.run_eagerly
         self._learners: dict[int, Any] = {}
         self._updates: dict[Any, Any] = {}
 
     def get_learn(self, size: int) -> Any:
-        """Returns the first phase, for pieces of this size."""
+        """Returns the first phase, for micro-batches of this size."""
         if size not in self._learners:
             learn = self._make_learn(size)
             self._learners[size] = jax.jit(learn) if self._is_compiled else learn
@@ -85,7 +85,7 @@ class _Compiled:
 
     def _make_learn(self, size: int) -> Any:
         model = self.model
-        loop = Loop(Pieces(size, self._pieces.averaged, self._pieces.collects))
+        loop = Loop(MicroBatches(size, self._micro_batches.averaged, self._micro_batches.collects))
         kinds = _TRAINING if self.is_training else _TESTING
 
         def learn(state: dict[str, Any], data: Any) -> tuple[Any, ...]:

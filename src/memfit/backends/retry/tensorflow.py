@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from memfit.backends.arrays_on_disk import Kept
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
 from memfit.backends.micro_batches.tensorflow import Loop, check_model, update
 from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
@@ -16,9 +16,9 @@ from memfit.keras_private.layers import changing_variables
 from memfit.keras_private.trainer import accepting_optionals
 
 
-def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
+def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_training: bool) -> Any:
     """Returns what stands in for Keras's function; it takes an iterator."""
-    compiled = _Compiled(model, pieces, is_training=is_training)
+    compiled = _Compiled(model, micro_batches, is_training=is_training)
 
     def function(iterator: Any) -> Any:
         logs = None
@@ -44,11 +44,11 @@ def release() -> None:
 class _Compiled:
     """The functions of both phases, made when they are first asked for."""
 
-    def __init__(self, model: Any, pieces: Pieces, *, is_training: bool) -> None:
+    def __init__(self, model: Any, micro_batches: MicroBatches, *, is_training: bool) -> None:
         self.model = model
-        self.pieces = pieces
+        self.micro_batches = micro_batches
         self.is_training = is_training
-        self._learners: dict[int | str, tuple[Pieces, Any]] = {}
+        self._learners: dict[int | str, tuple[MicroBatches, Any]] = {}
         self.update = self._compile(lambda gradients: update(model, gradients))
 
     def learn(self, data: Any, size: int, num_samples: int) -> tuple[Any, list[Any]]:
@@ -58,17 +58,17 @@ class _Compiled:
         key = "whole" if is_whole else size if self.model.jit_compile else "cut"
         if key not in self._learners:
             self._learners[key] = self._make_learner(size, is_whole=is_whole)
-        pieces, learn = self._learners[key]
-        if pieces.size != size and not is_whole:
-            pieces.resize(size)
+        micro_batches, learn = self._learners[key]
+        if micro_batches.size != size and not is_whole:
+            micro_batches.resize(size)
         logs, gradients = learn(data)
         return logs, gradients
 
-    def _make_learner(self, size: int, *, is_whole: bool) -> tuple[Pieces, Any]:
-        pieces = Pieces(size, self.pieces.averaged, self.pieces.collects)
-        loop = Loop(self.model, pieces, is_training=self.is_training, is_whole=is_whole)
+    def _make_learner(self, size: int, *, is_whole: bool) -> tuple[MicroBatches, Any]:
+        micro_batches = MicroBatches(size, self.micro_batches.averaged, self.micro_batches.collects)
+        loop = Loop(self.model, micro_batches, is_training=self.is_training, is_whole=is_whole)
         learn = self._compile(lambda data: loop.learn(self.model, data))
-        return pieces, accepting_optionals(self.model, learn)
+        return micro_batches, accepting_optionals(self.model, learn)
 
     def _compile(self, function: Any) -> Any:
         if self.model.run_eagerly:
@@ -98,7 +98,7 @@ class _Attempt:
 
     def check_cuttable(self) -> None:
         check(self._data)
-        check_model(self._model, self._compiled.pieces)
+        check_model(self._model, self._compiled.micro_batches)
 
     def learn(self, size: int) -> None:
         if not self._before:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from memfit.backends.arrays_on_disk import Kept
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
 from memfit.backends.micro_batches.torch import Loop, update
 from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
@@ -13,15 +13,15 @@ from memfit.keras_private.layers import changing_variables
 from memfit.keras_private.trainer import is_torch_compiled
 
 
-def make_function(model: Any, pieces: Pieces, run: Run, *, is_training: bool) -> Any:
+def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_training: bool) -> Any:
     """Returns what stands in for Keras's function; it takes a list of one batch."""
-    loop = Loop(pieces, is_training=is_training)
+    loop = Loop(micro_batches, is_training=is_training)
     step = loop.learn if is_training else loop.test_step
     if is_torch_compiled(model):
         step = torch.compile(step)
 
     def function(data: Any) -> Any:
-        attempt = _Attempt(model, pieces, step, data[0], is_training=is_training)
+        attempt = _Attempt(model, micro_batches, step, data[0], is_training=is_training)
         run(attempt)
         return attempt.logs
 
@@ -40,10 +40,10 @@ def release() -> None:
 
 class _Attempt:
     def __init__(
-        self, model: Any, pieces: Pieces, step: Any, data: Any, *, is_training: bool
+        self, model: Any, micro_batches: MicroBatches, step: Any, data: Any, *, is_training: bool
     ) -> None:
         self._model = model
-        self._pieces = pieces
+        self._micro_batches = micro_batches
         self._step = step
         self._data = data
         self._is_training = is_training
@@ -64,7 +64,7 @@ class _Attempt:
         if not self._before:
             changing = [*changing_variables(self._model), *self._model.metrics_variables]
             self._before = [(one, one.value.detach().clone()) for one in changing]
-        self._pieces.resize(size)
+        self._micro_batches.resize(size)
         self.logs = self._step(self._model, self._data)
 
     def has_room(self) -> bool:

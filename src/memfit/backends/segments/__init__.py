@@ -1,10 +1,10 @@
-"""How each framework runs a segment of a model piece by piece, now and in the backward pass."""
+"""How each framework runs a segment of a model in micro-batches, forward and backward."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +13,8 @@ class Given:
 
     Attributes:
         trainable: The values of its trainable variables.
-        shared: Tensors that are the same for every piece.
-        state: Values that each piece takes over from the one before, such as a seed.
+        shared: Tensors that are the same for every micro-batch.
+        state: Values that each micro-batch takes over from the one before, such as a seed.
         inputs: Tensors with the samples in their first axis.
     """
 
@@ -25,33 +25,35 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What a segment makes, of one piece or of all of them.
+class SegmentResult:
+    """What a segment makes, of one micro-batch or of all of them.
 
     Attributes:
         samples: Tensors with a row for each sample.
-        pieces: Tensors with a row for each piece.
+        micro_batches: Tensors with a row for each micro-batch.
         state: The values of the state after it.
     """
 
     samples: list[Any]
-    pieces: list[Any]
+    micro_batches: list[Any]
     state: list[Any]
 
 
-# Makes one piece. It changes nothing, so that a second run gives the same. Where trainable values
-# are `None`, it takes those of the variables themselves.
-Segment = Callable[[Sequence[Any] | None, Sequence[Any], Sequence[Any], Sequence[Any]], Made]
-# Makes all pieces, one after another, keeps nothing from inside and runs each again in the
+# Makes one micro-batch. It changes nothing, so that a second run gives the same. Where trainable
+# values are `None`, it takes those of the variables themselves.
+Segment = Callable[
+    [Sequence[Any] | None, Sequence[Any], Sequence[Any], Sequence[Any]], SegmentResult
+]
+# Makes all micro-batches, one after another, keeps nothing from inside and runs each again in the
 # backward pass.
-Runner = Callable[[Segment, Given], Made]
+Runner = Callable[[Segment, Given], SegmentResult]
 
 
 class Segments(Protocol):
     """What exact BatchNormalization needs of a framework. Modules here have this shape."""
 
-    def make_runner(self, model: Any, pieces: Pieces) -> Runner:
-        """Returns what runs a segment of the model in pieces of the size that is set.
+    def make_runner(self, model: Any, micro_batches: MicroBatches) -> Runner:
+        """Returns what runs a segment of the model in micro-batches of the size that is set.
 
         Raises:
             UsageError: The way in which the model is compiled does not allow it.

@@ -1,4 +1,4 @@
-"""JAX: `jax.lax.scan` over the whole pieces, then the rest; one more scan in the backward pass."""
+"""JAX: `jax.lax.scan` over the full micro-batches, then the rest; one more scan backward."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,17 +7,17 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import CustomVJPPrimal, SymbolicZero
 
-from memfit.backends.micro_batches import Pieces
-from memfit.backends.segments import Given, Made, Runner, Segment
+from memfit.backends.micro_batches import MicroBatches
+from memfit.backends.segments import Given, Runner, Segment, SegmentResult
 from memfit.backends.xla_order import has_gradient, run_once_there
 
 _Tensors = Sequence[Any]
 
 
-def make_runner(model: Any, pieces: Pieces) -> Runner:
-    """Returns what runs a segment in pieces; another size is compiled anew."""
-    pieces.on_resize(lambda _: setattr(model, "train_function", None))
-    return lambda segment, given: _Run(segment, given, pieces.size).run()
+def make_runner(model: Any, micro_batches: MicroBatches) -> Runner:
+    """Returns what runs a segment in micro-batches; another size is compiled anew."""
+    micro_batches.on_resize(lambda _: setattr(model, "train_function", None))
+    return lambda segment, given: _Run(segment, given, micro_batches.size).run()
 
 
 class _Run:
@@ -31,29 +31,30 @@ class _Run:
         num_samples = given.inputs[0].shape[0]
         self._num_whole, self._num_rest = divmod(num_samples, size)
         self._num_rows = 0  # of what is made, those with a row for each sample; told by the run
-        # Which tensors need a gradient, told by JAX: those that are one for all pieces, inputs.
+        # Which tensors need a gradient, told by JAX: those that are one for all micro-batches,
+        # inputs.
         self._watched: tuple[list[int], list[int]] = ([], [])
 
-    def run(self) -> Made:
+    def run(self) -> SegmentResult:
         given = self._given
         run = jax.custom_vjp(lambda *given: self._forward(*given)[0])
         run.defvjp(self._run_first, self._run_again, symbolic_zeros=True)
         whole = [*given.trainable, *given.shared]
         made, state = run(whole, list(given.inputs), list(given.state))
-        return Made(made[: self._num_rows], made[self._num_rows :], state)
+        return SegmentResult(made[: self._num_rows], made[self._num_rows :], state)
 
     def _run_first(self, *given: Any) -> Any:
-        """Runs forward; what goes in and the states of the pieces are kept."""
+        """Runs forward; what goes in and the states of the micro-batches are kept."""
         whole, inputs, state = jax.tree.map(lambda one: one.value, given, is_leaf=_is_primal)
         self._watched = (_find_watched(given[0]), _find_watched(given[1]))
         result, states = self._forward(whole, inputs, state)
         return result, (whole, inputs, states)
 
     def _forward(self, whole: _Tensors, inputs: _Tensors, state: _Tensors) -> Any:
-        """Returns what all pieces make and the last state; then the state each piece began with."""
+        """Returns what all micro-batches make, the last state, and the state each began with."""
 
         def run_at(state: Any, index: Any) -> Any:
-            made, after = self._run_piece(whole, self._cut(inputs, index), state)
+            made, after = self._run_micro_batch(whole, self._cut(inputs, index), state)
             return after, (made, state)
 
         parts, states, last = [], None, list(state)
@@ -64,7 +65,9 @@ class _Run:
         if self._num_rest:
             # XLA would else run the rest beside the others.
             made, last = run_once_there(
-                lambda state: self._run_piece(whole, self._cut_rest(inputs), state), parts, last
+                lambda state: self._run_micro_batch(whole, self._cut_rest(inputs), state),
+                parts,
+                last,
             )
             parts.append(made)
         made = [_join(rows) for rows in zip(*parts, strict=True)]
@@ -118,10 +121,10 @@ class _Run:
     def _differentiate(
         self, whole: _Tensors, cut: _Tensors, state: _Tensors, arrived: dict[int, Any]
     ) -> tuple[list[Any], list[Any]]:
-        """Runs a piece again; returns the gradients of the tensors that are watched."""
+        """Runs a micro-batch again; returns the gradients of the tensors that are watched."""
 
         def run(watched_whole: list[Any], watched_cut: list[Any]) -> list[Any]:
-            made, _ = self._run_piece(
+            made, _ = self._run_micro_batch(
                 _replace(whole, self._watched[0], watched_whole),
                 _replace(cut, self._watched[1], watched_cut),
                 state,
@@ -136,13 +139,13 @@ class _Run:
         by_whole, by_inputs = pull_back(list(arrived.values()))
         return by_whole, by_inputs
 
-    def _run_piece(
+    def _run_micro_batch(
         self, whole: _Tensors, cut: _Tensors, state: _Tensors
     ) -> tuple[list[Any], list[Any]]:
         trainable, shared = whole[: self._num_trainable], whole[self._num_trainable :]
         made = self._segment(trainable, shared, state, cut)
         self._num_rows = len(made.samples)
-        return [*made.samples, *made.pieces], made.state
+        return [*made.samples, *made.micro_batches], made.state
 
     def _cut(self, inputs: _Tensors, index: Any) -> list[Any]:
         return [_slice(one, index, self._size) for one in inputs]
@@ -164,7 +167,7 @@ def _slice(tensor: Any, index: Any, size: int) -> Any:
 
 
 def _unstack(stacked: Any) -> Any:
-    """Returns the rows of all pieces one below another."""
+    """Returns the rows of all micro-batches one below another."""
     return stacked.reshape(-1, *stacked.shape[2:])
 
 

@@ -1,6 +1,6 @@
 """TensorFlow: two `tf.while_loop`s, one forward and one inside a custom gradient.
 
-The size of a piece is a variable, so that another size needs no new trace.
+The size of a micro-batch is a variable, so that another size needs no new trace.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,21 +11,21 @@ import tensorflow as tf
 # There is no public way to stop recording on tapes that others opened, nor to ask what they watch.
 from tensorflow.python.eager import record
 
-from memfit.backends.micro_batches import Pieces
-from memfit.backends.segments import Given, Made, Runner, Segment
+from memfit.backends.micro_batches import MicroBatches
+from memfit.backends.segments import Given, Runner, Segment, SegmentResult
 from memfit.errors import UsageError
 
 
-def make_runner(model: Any, pieces: Pieces) -> Runner:
-    """Returns what runs a segment in pieces, in a graph and eagerly."""
+def make_runner(model: Any, micro_batches: MicroBatches) -> Runner:
+    """Returns what runs a segment in micro-batches, in a graph and eagerly."""
     if model.jit_compile:
         raise UsageError(
-            f"The model {model.name!r} is compiled with jit_compile=True, where XLA needs pieces "
-            'of a fixed size. batchnorm="exact" takes jit_compile=False on TensorFlow: compile '
-            "the model with it, on a GPU too, where True is the default."
+            f"The model {model.name!r} is compiled with jit_compile=True, where XLA needs "
+            'micro-batches of a fixed size. batchnorm="exact" takes jit_compile=False on '
+            "TensorFlow: compile the model with it, on a GPU too, where True is the default."
         )
-    size = tf.Variable(pieces.size, trainable=False)
-    pieces.on_resize(size.assign)
+    size = tf.Variable(micro_batches.size, trainable=False)
+    micro_batches.on_resize(size.assign)
     return lambda segment, given: _Run(segment, given, size.value()).run()
 
 
@@ -42,15 +42,15 @@ class _Run:
         self._num_whole = len(given.trainable) + len(given.shared)
         self._size = size
         num_samples = tf.shape(self._given[-1])[0]
-        self._num_pieces = -(-num_samples // size)
+        self._num_micro_batches = -(-num_samples // size)
         self._watched = [
             place for place, one in enumerate(self._given) if record.should_record_backprop([one])
         ]
 
-    def run(self) -> Made:
+    def run(self) -> SegmentResult:
         with record.stop_recording():
             spec = self._find_spec()
-        ends = len(spec.samples), len(spec.samples) + len(spec.pieces)
+        ends = len(spec.samples), len(spec.samples) + len(spec.micro_batches)
 
         @tf.custom_gradient  # type: ignore[untyped-decorator]  # TensorFlow has no types
         def run_now(*_: Any) -> Any:
@@ -66,24 +66,24 @@ class _Run:
             return made, run_again
 
         made = list(run_now(*(self._given[place] for place in self._watched)))
-        return Made(made[: ends[0]], made[ends[0] : ends[1]], made[ends[1] :])
+        return SegmentResult(made[: ends[0]], made[ends[0] : ends[1]], made[ends[1] :])
 
-    def _find_spec(self) -> Made:
-        """Returns a piece of which only types and shapes count."""
+    def _find_spec(self) -> SegmentResult:
+        """Returns a micro-batch of which only types and shapes count."""
         if tf.executing_eagerly():
-            return self._run_piece(self._cut(0), self._state)
+            return self._run_micro_batch(self._cut(0), self._state)
         with tf.__internal__.FuncGraph("memfit_spec").as_default():
-            return self._run_piece(self._cut(0), self._state)
+            return self._run_micro_batch(self._cut(0), self._state)
 
-    def _forward(self, spec: Made) -> tuple[list[Any], list[Any]]:
-        """Returns all that was made, and the state that each piece began with."""
-        rows = [*spec.samples, *spec.pieces]
+    def _forward(self, spec: SegmentResult) -> tuple[list[Any], list[Any]]:
+        """Returns all that was made, and the state that each micro-batch began with."""
+        rows = [*spec.samples, *spec.micro_batches]
 
         def run_at(index: Any, *carry: Any) -> Any:
             state = list(carry[: len(self._state)])
             arrays = carry[len(self._state) :]
-            made = self._run_piece(self._cut(index), state)
-            new = [*made.samples, *made.pieces, *state]
+            made = self._run_micro_batch(self._cut(index), state)
+            new = [*made.samples, *made.micro_batches, *state]
             written = [array.write(index, one) for array, one in zip(arrays, new, strict=True)]
             return (index + 1, *made.state, *written)
 
@@ -109,7 +109,7 @@ class _Run:
             sources = [cut[place] for place in (*summed, *joined)]
             with tf.GradientTape() as tape:
                 tape.watch(sources)
-                made = self._run_piece(cut, [one[index] for one in states])
+                made = self._run_micro_batch(cut, [one[index] for one in states])
             targets, arrived = self._pair(made, upstream, index)
             found = tape.gradient(targets, [*sources, *variables], output_gradients=arrived)
             for place, one in enumerate(found):
@@ -137,8 +137,10 @@ class _Run:
         gradients = [*left[: len(summed)], *whole, *left[len(summed) : len(zeros)]]
         return [one if has else None for one, has in zip(gradients, has_gradient, strict=True)]
 
-    def _pair(self, made: Made, upstream: Sequence[Any], index: Any) -> tuple[list[Any], list[Any]]:
-        """Returns what a piece made that gradients arrived for, and its part of those."""
+    def _pair(
+        self, made: SegmentResult, upstream: Sequence[Any], index: Any
+    ) -> tuple[list[Any], list[Any]]:
+        """Returns what a micro-batch made that gradients arrived for, and its part of those."""
         begin = index * self._size
         parts = [
             one if one is None else one[begin : begin + self._size]
@@ -149,18 +151,20 @@ class _Run:
         ]
         pairs = [
             (one, part)
-            for one, part in zip([*made.samples, *made.pieces], parts, strict=True)
+            for one, part in zip([*made.samples, *made.micro_batches], parts, strict=True)
             if part is not None and one.dtype.is_floating
         ]
         return [one for one, _ in pairs], [part for _, part in pairs]
 
-    def _run_piece(self, cut: Sequence[Any], state: Sequence[Any]) -> Made:
+    def _run_micro_batch(self, cut: Sequence[Any], state: Sequence[Any]) -> SegmentResult:
         trainable, shared = cut[: self._num_trainable], cut[self._num_trainable : self._num_whole]
         made = self._segment(trainable, shared, state, cut[self._num_whole :])
-        return Made(_convert(made.samples), _convert(made.pieces), _convert(made.state))
+        return SegmentResult(
+            _convert(made.samples), _convert(made.micro_batches), _convert(made.state)
+        )
 
     def _cut(self, index: Any) -> list[Any]:
-        """Returns what is given, what holds samples cut to one piece."""
+        """Returns what is given, what holds samples cut to one micro-batch."""
         begin = index * self._size
         # Copies, so that a tape can tell them from what is outside of the loop.
         whole = [tf.identity(one) for one in self._given[: self._num_whole]]
@@ -170,9 +174,9 @@ class _Run:
         ]
 
     def _loop(self, run_at: Callable[..., Any], carry: Sequence[Any]) -> Any:
-        """Runs the pieces in order: side by side they would save nothing."""
+        """Runs the micro-batches in order: side by side they would save nothing."""
         return tf.while_loop(
-            lambda index, *_: index < self._num_pieces,
+            lambda index, *_: index < self._num_micro_batches,
             run_at,
             [tf.constant(0), *carry],
             parallel_iterations=1,
@@ -181,7 +185,7 @@ class _Run:
     def _make_array(self, dtype: Any, shape: Any, *, rows: bool = False) -> Any:
         element = tf.TensorShape([None]).concatenate(shape) if rows else shape
         return tf.TensorArray(
-            dtype, size=self._num_pieces, infer_shape=False, element_shape=element
+            dtype, size=self._num_micro_batches, infer_shape=False, element_shape=element
         )
 
 

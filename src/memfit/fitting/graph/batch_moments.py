@@ -1,4 +1,4 @@
-"""BatchNormalization in two halves: moments of a piece, and a call with those of the batch."""
+"""BatchNormalization in two halves: moments of a micro-batch, a call with those of the batch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +15,13 @@ class Normalisation:
 
     Attributes:
         call: The call.
-        of_pieces: What names the weights, means and variances of the pieces, a row for each.
+        of_micro_batches: What names the weights, means and variances of the micro-batches, a row
+            for each.
         of_batch: What names mean and variance of the whole batch.
     """
 
     call: FlatCall
-    of_pieces: tuple[object, object, object] = field(
+    of_micro_batches: tuple[object, object, object] = field(
         default_factory=lambda: (object(), object(), object())
     )
     of_batch: tuple[object, object] = field(default_factory=lambda: (object(), object()))
@@ -31,12 +32,14 @@ class Normalisation:
         return self.call.operation
 
     def first_half(self) -> FlatCall:
-        """Returns a call that makes the moments of a piece."""
+        """Returns a call that makes the moments of a micro-batch."""
         call = self.call
-        return FlatCall(_Moments(self.layer), call.arguments, call.input_tensors, self.of_pieces)
+        return FlatCall(
+            _Moments(self.layer), call.arguments, call.input_tensors, self.of_micro_batches
+        )
 
     def second_half(self) -> FlatCall:
-        """Returns a call that normalises a piece by the moments of the batch."""
+        """Returns a call that normalises a micro-batch by the moments of the batch."""
         call = self.call
         arguments = _WithMoments(call.arguments, self.of_batch)
         return FlatCall(
@@ -44,13 +47,13 @@ class Normalisation:
         )
 
     def join(self, tensors: dict[int, Any]) -> None:
-        """Makes the moments of the batch from those of the pieces."""
+        """Makes the moments of the batch from those of the micro-batches."""
         from keras import ops
 
-        count, means, variances = (tensors[id(one)] for one in self.of_pieces)
+        count, means, variances = (tensors[id(one)] for one in self.of_micro_batches)
         share = ops.divide_no_nan(count, ops.sum(count))
         mean = ops.sum(share * means, axis=0)
-        # Sums of squares would lose digits; so each piece counts from its own mean.
+        # Sums of squares would lose digits; so each micro-batch counts from its own mean.
         variance = ops.sum(share * (variances + ops.square(means - mean)), axis=0)
         for name, value in zip(self.of_batch, (mean, variance), strict=True):
             tensors[id(name)] = value

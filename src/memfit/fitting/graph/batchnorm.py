@@ -26,10 +26,10 @@ def explain_batchnorm(layers: list[Any]) -> str:
     first = layers[0].name
     others = f" and {len(layers) - 1} more" if len(layers) > 1 else ""
     return (
-        f"The model normalises over the whole batch ({first!r}{others}), so pieces are not the "
-        'same training. Give batchnorm="exact" for the result of the whole batch: about one more '
-        "forward pass, and the input of each BatchNormalization stays in memory for the whole "
+        f"The model normalises over the whole batch ({first!r}{others}), so micro-batches are not "
+        'the same training. Give batchnorm="exact" for the result of the whole batch: about one '
+        "more forward pass, and the input of each BatchNormalization stays in memory for the whole "
         'batch; Functional and Sequential models only. Or give batchnorm="micro" to normalise each '
-        "piece by itself: no extra time, and results that differ as they would with smaller "
+        "micro-batch by itself: no extra time, and results that differ as they would with smaller "
         "batches. GroupNormalization and LayerNormalization do not look at the batch."
     )

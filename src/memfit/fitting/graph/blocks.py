@@ -12,11 +12,11 @@ _PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A tensor that a piece makes.
+    """A tensor that a node makes.
 
     Attributes:
         size_bytes: Its size.
-        last_reader: The place of the last piece that reads it; after the last for the model's own
+        last_reader: The place of the last node that reads it; after the last for the model's own
             outputs.
     """
 
@@ -25,7 +25,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class GraphNode:
     """The smallest part of a model: one call of one layer.
 
     Attributes:
@@ -45,11 +45,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A block and its pieces.
+    """A block and its nodes.
 
     Attributes:
-        first: The place of its first piece.
-        end: The place after its last piece.
+        first: The place of its first node.
+        end: The place after its last node.
         block: Its sizes and cost.
     """
 
@@ -58,20 +58,22 @@ class Cut:
     block: Block
 
 
-def cut_into_blocks(pieces: Sequence[Piece]) -> tuple[Cut, ...]:
-    """Returns the pieces in blocks, so that recomputing every block has the lowest peak.
+def cut_into_blocks(graph_nodes: Sequence[GraphNode]) -> tuple[Cut, ...]:
+    """Returns the nodes in blocks, so that recomputing every block has the lowest peak.
 
     Few long blocks keep little but need much while one of them is recomputed; many short blocks
     the other way round. Blocks of several lengths are tried. They end where few bytes are read
     later on, such as between two residual blocks.
 
     Example:
-    >>> pieces = [Piece(f"dense_{n}", 100, (Output(100, n + 1),), 1) for n in range(16)]
-    >>> [cut.end for cut in cut_into_blocks(pieces)]
+    >>> nodes = [GraphNode(f"dense_{n}", 100, (Output(100, n + 1),), 1) for n in range(16)]
+    >>> [cut.end for cut in cut_into_blocks(nodes)]
     [4, 8, 12, 16]
     """
-    total_bytes = sum(piece.activation_bytes for piece in pieces)
-    tried = [_cut(pieces, -(-total_bytes // parts)) for parts in _PARTS if parts <= len(pieces)]
+    total_bytes = sum(node.activation_bytes for node in graph_nodes)
+    tried = [
+        _cut(graph_nodes, -(-total_bytes // parts)) for parts in _PARTS if parts <= len(graph_nodes)
+    ]
     return min(tried, key=_rank, default=())
 
 
@@ -80,40 +82,44 @@ def _rank(cuts: tuple[Cut, ...]) -> tuple[int, int]:
     return kept + max(cut.block.activation_bytes for cut in cuts), len(cuts)
 
 
-def _cut(pieces: Sequence[Piece], most_bytes: int) -> tuple[Cut, ...]:
-    """Returns blocks of at most `most_bytes`, unless a piece has more, that keep the least."""
+def _cut(graph_nodes: Sequence[GraphNode], most_bytes: int) -> tuple[Cut, ...]:
+    """Returns blocks of at most `most_bytes`, unless a node has more, that keep the least."""
     # The best way to each place: kept bytes, blocks, and where the last of them begins.
     best: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
-    for first in range(len(pieces)):
+    for first in range(len(graph_nodes)):
         kept_bytes, count, _ = best[first]
-        for end, block in _blocks_from(pieces, first, most_bytes):
+        for end, block in _blocks_from(graph_nodes, first, most_bytes):
             way = (kept_bytes + block.boundary_bytes, count + 1, first)
             best[end] = min(best.get(end, way), way)
-    ends = [len(pieces)]
+    ends = [len(graph_nodes)]
     while ends[-1]:
         ends.append(best[ends[-1]][2])
     return tuple(
-        Cut(first, end, next(block for at, block in _blocks_from(pieces, first, None) if at == end))
+        Cut(
+            first,
+            end,
+            next(block for at, block in _blocks_from(graph_nodes, first, None) if at == end),
+        )
         for first, end in itertools.pairwise(reversed(ends))
     )
 
 
 def _blocks_from(
-    pieces: Sequence[Piece], first: int, most_bytes: int | None
+    graph_nodes: Sequence[GraphNode], first: int, most_bytes: int | None
 ) -> Iterator[tuple[int, Block]]:
     """Yields each block that begins at `first`, with its end; at least the shortest."""
     activation_bytes = cost = 0
     can_repeat = True
     read_later: list[Output] = []
-    for place in range(first, len(pieces)):
-        piece = pieces[place]
-        activation_bytes += piece.activation_bytes
-        cost += piece.cost
-        can_repeat = can_repeat and piece.can_repeat
+    for place in range(first, len(graph_nodes)):
+        node = graph_nodes[place]
+        activation_bytes += node.activation_bytes
+        cost += node.cost
+        can_repeat = can_repeat and node.can_repeat
         if place > first and most_bytes is not None and activation_bytes > most_bytes:
             return
-        read_later = [one for one in (*read_later, *piece.outputs) if one.last_reader > place]
+        read_later = [one for one in (*read_later, *node.outputs) if one.last_reader > place]
         kept_bytes = sum(one.size_bytes for one in read_later)
         boundary_bytes = min(kept_bytes, activation_bytes) if can_repeat else activation_bytes
-        name = piece.name if place == first else f"{pieces[first].name}..{piece.name}"
+        name = node.name if place == first else f"{graph_nodes[first].name}..{node.name}"
         yield place + 1, Block(name, activation_bytes, boundary_bytes, cost)

@@ -1,28 +1,28 @@
-"""A Keras graph as pieces to plan with, and as parts to run."""
+"""A Keras graph as nodes to plan with, and as parts to run."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from memfit.backends import load
-from memfit.fitting.graph.blocks import Cut, Output, Piece
+from memfit.fitting.graph.blocks import Cut, GraphNode, Output
 from memfit.fitting.graph.choose_blocks import Choice
 from memfit.fitting.graph.layer_cost import estimate_work, tensor_bytes
 from memfit.fitting.graph.pure_part import GraphPart
 
 
-def read_pieces(graph: Any, nodes: Sequence[Any], batch_size: int) -> list[Piece]:
+def read_graph_nodes(graph: Any, nodes: Sequence[Any], batch_size: int) -> list[GraphNode]:
     """Returns the calls of layers with their sizes, and who reads their outputs last."""
     last_reader = {id(one): at for at, node in enumerate(nodes) for one in node.input_tensors}
     last_reader |= {id(one): len(nodes) for one in graph.outputs}
-    pieces = []
+    graph_nodes = []
     for place, node in enumerate(nodes):
         work = estimate_work(node, batch_size)
         outputs = [
             Output(tensor_bytes(one, batch_size), last_reader.get(id(one), place))
             for one in node.outputs
         ]
-        pieces.append(
-            Piece(
+        graph_nodes.append(
+            GraphNode(
                 node.operation.name,
                 work.kept_bytes,
                 tuple(outputs),
@@ -30,7 +30,7 @@ def read_pieces(graph: Any, nodes: Sequence[Any], batch_size: int) -> list[Piece
                 can_repeat=_can_repeat(node),
             )
         )
-    return pieces
+    return graph_nodes
 
 
 def _can_repeat(node: Any) -> bool:

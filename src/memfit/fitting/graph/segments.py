@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memfit.backends.recompute import BlockResult
-from memfit.backends.segments import Given, Made, Runner
+from memfit.backends.segments import Given, Runner, SegmentResult
 from memfit.errors import UsageError
 from memfit.fitting.graph.batch_moments import Normalisation
 from memfit.fitting.graph.flatten import FlatGraph, flatten_graph
@@ -15,7 +15,7 @@ from memfit.fitting.graph.segment_order import Call, assign_segments
 from memfit.keras_private.graph import Caller, run_functional, runs_its_graph
 from memfit.keras_private.layers import all_layers, own_trained_variables, uncast
 
-INSTEAD = 'Give batchnorm="micro", which normalises each piece by itself.'
+INSTEAD = 'Give batchnorm="micro", which normalises each micro-batch by itself.'
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,7 +50,7 @@ class _Segment:
 
     Attributes:
         part: The calls. Of what it reads, moments of the batch come first; of what it makes,
-            moments of the pieces come last.
+            moments of the micro-batches come last.
         num_shared: How many of its inputs are moments.
         num_moments: How many of its outputs are moments.
         ending: The normalisations whose input is complete after it.
@@ -64,7 +64,7 @@ class _Segment:
     beginning: tuple[Normalisation, ...]
 
     def run(self, tensors: dict[int, Any], caller: Caller, runner: Runner) -> None:
-        """Runs all pieces; reads and adds tensors by the identity of symbolic ones."""
+        """Runs all micro-batches; reads and adds tensors by the identity of symbolic ones."""
         trainable, state = _variables(self.part)
         pure = PureRun(self.part, trainable, state, caller, tensors)
         with uncast():
@@ -80,15 +80,16 @@ class _Segment:
         }
         moved = {place for place, one in enumerate(state) if id(one) in moving}
 
-        def run_piece(trainable: Any, shared: Any, state: Any, inputs: Any) -> Made:
+        def run_micro_batch(trainable: Any, shared: Any, state: Any, inputs: Any) -> SegmentResult:
             result = pure.run(trainable, state, [*shared, *inputs])
-            # Every piece moves statistics, and all begin with the same; they move once, below.
+            # Every micro-batch moves statistics, and all begin with the same; they move once,
+            # below.
             updates = {place: one for place, one in result.updates.items() if place not in moved}
             changed.update(updates)
             after = [updates.get(place, value) for place, value in enumerate(state)]
             return self._sort(result.outputs, pure.num_masks, after, inputs)
 
-        made = runner(run_piece, given)
+        made = runner(run_micro_batch, given)
         pure.take_over(self._put_back(made, pure.num_masks, changed), tensors)
         for one in self.beginning:
             one.move_statistics(tensors)
@@ -97,8 +98,8 @@ class _Segment:
 
     def _sort(
         self, outputs: Sequence[Any], num_masks: int, state: list[Any], inputs: Sequence[Any]
-    ) -> Made:
-        """Returns what a run made: tensors and masks, then rows for the piece: moments, losses."""
+    ) -> SegmentResult:
+        """Returns what a run made: tensors and masks, then one row each for moments and losses."""
         from keras import ops
 
         num_tensors = len(self.part.outputs) - self.num_moments
@@ -109,16 +110,16 @@ class _Segment:
             rest[self.num_moments + num_masks :],
         )
         num_samples = ops.reshape(ops.cast(ops.shape(inputs[0])[0], "float32"), (1,))
-        return Made(
+        return SegmentResult(
             [*outputs[:num_tensors], *masks],
             [num_samples, *moments, *(ops.expand_dims(one, 0) for one in losses)],
             state,
         )
 
-    def _put_back(self, made: Made, num_masks: int, changed: set[int]) -> BlockResult:
-        """Returns what one run of the whole batch would have made, moments a row for each piece."""
+    def _put_back(self, made: SegmentResult, num_masks: int, changed: set[int]) -> BlockResult:
+        """Returns what one run of the batch would have made, moments a row for each micro-batch."""
         num_tensors = len(made.samples) - num_masks
-        num_samples, *rest = made.pieces
+        num_samples, *rest = made.micro_batches
         losses = [_mean(one, num_samples) for one in rest[self.num_moments :]]
         return BlockResult(
             [
@@ -132,7 +133,7 @@ class _Segment:
 
 
 def _mean(values: Any, num_samples: Any) -> Any:
-    """Returns the mean of a loss over the pieces, each by its samples, as Keras means it."""
+    """Returns the mean of a loss over the micro-batches, each by its samples, as Keras means it."""
     from keras import ops
 
     share = ops.cast(num_samples / ops.sum(num_samples), values.dtype)
@@ -204,7 +205,7 @@ def _make_segments(
         inputs = [one for key, one in read.items() if key not in made]
         shared = [one for one in inputs if not hasattr(one, "shape")]
         tensors = [one for one in inputs if hasattr(one, "shape")]
-        moments = list(itertools.chain.from_iterable(one.of_pieces for one in ending))
+        moments = list(itertools.chain.from_iterable(one.of_micro_batches for one in ending))
         part = GraphPart(nodes, (*shared, *tensors), (*outputs, *moments))
         segments.append(_Segment(part, len(shared), len(moments), tuple(ending), tuple(beginning)))
         kept |= set(read)
@@ -237,6 +238,6 @@ def _check_samples(symbols: Sequence[Any]) -> None:
         if is_special or not one.shape or one.shape[0] is not None:
             kind = "sparse or ragged" if is_special else f"of shape {tuple(one.shape)}"
             raise UsageError(
-                f"The tensor {one.name!r} is {kind}, so it cannot be cut: pieces need dense "
+                f"The tensor {one.name!r} is {kind}, so it cannot be cut: micro-batches need dense "
                 f"tensors whose first axis is the samples. {INSTEAD}"
             )

@@ -1,15 +1,15 @@
-"""Lever: batches in pieces between BatchNormalization layers, which see the whole batch.
+"""Lever: batches in micro-batches between BatchNormalization layers, which see the whole batch.
 
-The model is cut into segments at those layers. A segment runs for all pieces, one after another,
-then the statistics of the batch are known and the next one begins. The backward pass goes the same
-way back and computes each piece of a segment again. So only what crosses from one segment to
-another is kept for the whole batch: the input of each BatchNormalization, and shortcuts.
+The model is cut into segments at those layers. A segment runs for all micro-batches, one after
+another, then the statistics of the batch are known and the next one begins. The backward pass goes
+the same way back and computes each micro-batch of a segment again. So only what crosses from one
+segment to another is kept for the whole batch: the input of each BatchNormalization, and shortcuts.
 """
 
 from typing import Any
 
 from memfit.backends import load
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import find_batchnorm
 from memfit.fitting.graph.segments import INSTEAD, cut_graph
@@ -17,14 +17,14 @@ from memfit.fitting.levers.change import Change
 from memfit.keras_private.graph import inner_graph, is_training_call, runs_its_graph
 
 
-def normalise_exactly(model: Any, pieces: Pieces) -> Change:
-    """Makes the model train in pieces, its BatchNormalization layers on the whole batch.
+def normalise_exactly(model: Any, micro_batches: MicroBatches) -> Change:
+    """Makes the model train in micro-batches, its BatchNormalization layers on the whole batch.
 
     Raises:
         UsageError: The model has no graph that can be cut at those layers, and why.
     """
     graph = _graph_to_cut(model)
-    runner = load("segments").make_runner(model, pieces)
+    runner = load("segments").make_runner(model, micro_batches)
     original = model.call
     layers = find_batchnorm(model)
     segments = cut_graph(graph, layers)
@@ -43,8 +43,8 @@ def normalise_exactly(model: Any, pieces: Pieces) -> Change:
     model.call = call
     text = (
         f"the {len(layers)} BatchNormalization layers see the whole batch: one more forward "
-        "pass (more time if pieces are small), and the input of each BatchNormalization of the "
-        "whole batch stays in memory"
+        "pass (more time if micro-batches are small), and the input of each BatchNormalization of "
+        "the whole batch stays in memory"
     )
     return Change(text, undo)
 

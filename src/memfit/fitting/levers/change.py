@@ -14,7 +14,7 @@ class Change:
     Example:
         ```python
         change = memfit.split(model, 32)
-        print(change)        # batches run in pieces of 32 samples; ...
+        print(change)        # batches run in micro-batches of 32 samples; ...
         change.undo()
         ```
 

@@ -1,4 +1,4 @@
-"""The guard: a batch for which there is no memory is run again, in smaller pieces."""
+"""The guard: a batch that runs out of memory is run again in smaller micro-batches."""
 
 import traceback
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from memfit.fitting.levers.micro_batches import (
     check_model,
     check_steps,
     check_unguarded,
-    make_pieces,
+    make_micro_batches,
 )
 from memfit.heap.release import release
 from memfit.messages import say
@@ -26,30 +26,31 @@ _INTACT = "The model is as it was before this batch."
 _HALF_UPDATED = (
     "The update of the weights had begun, so the model is not as it was: load it from a file."
 )
-# An update needs the same whatever the pieces. It is tried once more, when memory was given back.
+# An update needs the same whatever the micro-batches. It is tried once more, when memory was given
+# back.
 _MOST_FAILED_UPDATES = 2
 
 
 def guard(
     model: Any, *, size: int | None = None, batchnorm: str | None = None, calm_batches: int = 50
 ) -> Change:
-    """Makes the model survive that memory runs out in a step.
+    """Makes the model survive a step that runs out of memory.
 
     When an allocation fails in `fit`, `evaluate`, `train_on_batch` or `test_on_batch`, weights,
-    optimizer, metrics and seeds are put back, and the same batch is run again in pieces of half
-    the size, with the result of the whole batch. After some batches without trouble the pieces
-    grow back. Each change is told in a line on stderr. Where the variables of the optimizer do
-    not fit, none of them is left behind.
+    optimizer, metrics and seeds are put back, and the same batch is run again in micro-batches of
+    half the size, with the result of the whole batch. After some batches without trouble the
+    micro-batches grow back. A line on stderr says so each time. Where the variables of the
+    optimizer do not fit, none of them is left behind.
 
-    If pieces of one sample do not help, or the model cannot be cut, the error is raised with a
-    note and the model is as it was before the batch.
+    If micro-batches of one sample do not help, or the model cannot be cut, the error is raised with
+    a note and the model is as it was before the batch.
 
     Args:
         model: A compiled Keras model that has no `train_step` of its own.
-        size: Samples in a piece to begin with, and at most. Whole batches if left out.
-        batchnorm: `"micro"` lets BatchNormalization look at one piece at a time; else batches
+        size: Samples in a micro-batch to begin with, and at most. Whole batches if left out.
+        batchnorm: `"micro"` lets BatchNormalization look at one micro-batch at a time; else batches
             of a model with such a layer are not cut.
-        calm_batches: After how many batches without trouble pieces grow. Each time that this
+        calm_batches: After how many batches without trouble micro-batches grow. Each time that this
             fails, twice as many.
 
     Returns:
@@ -69,7 +70,7 @@ def guard(
     _check_functions(model)
     makers = {
         f"make_{name}": _make_maker(
-            model, name, _Guard(PieceSize(size or WHOLE, calm_batches)), batchnorm
+            model, name, _Guard(MicroBatchSize(size or WHOLE, calm_batches)), batchnorm
         )
         for name in _FUNCTIONS
     }
@@ -86,7 +87,7 @@ def guard(
         model.__dict__.update(before)
         forget_functions(model)
 
-    return Change("a batch for which there is no memory is run again, in smaller pieces", undo)
+    return Change("a batch that runs out of memory is run again in smaller micro-batches", undo)
 
 
 def _check_functions(model: Any) -> None:
@@ -94,8 +95,8 @@ def _check_functions(model: Any) -> None:
 
     if "train_step" in model.__dict__:
         raise UsageError(
-            f"Batches of {model.name!r} run in pieces already. Undo that first, and let the guard "
-            "cut them: memfit.guard(model, size=32)."
+            f"Batches of {model.name!r} run in micro-batches already. Undo that first, and let "
+            "the guard cut them: memfit.guard(model, size=32)."
         )
     for name in _FUNCTIONS:
         if not getattr(type(model), f"make_{name}").__module__.startswith("keras."):
@@ -119,9 +120,11 @@ def _make_maker(model: Any, name: str, guard: "_Guard", batchnorm: str | None) -
                 # TensorFlow would make its variables inside of the first step.
                 model.optimizer.build(model.trainable_variables)
             guard.why_whole = _find_why_whole(model, batchnorm)
-            pieces = make_pieces(model, WHOLE, batchnorm)
+            micro_batches = make_micro_batches(model, WHOLE, batchnorm)
             make_function = load("retry").make_function
-            setattr(model, name, make_function(model, pieces, guard.run, is_training=is_training))
+            setattr(
+                model, name, make_function(model, micro_batches, guard.run, is_training=is_training)
+            )
         return getattr(model, name)
 
     return make
@@ -137,8 +140,8 @@ def _find_why_whole(model: Any, batchnorm: str | None) -> str | None:
     return explain_batchnorm(layers) if layers and batchnorm is None else None
 
 
-class PieceSize:
-    """How large a piece may be, as batches go well or not.
+class MicroBatchSize:
+    """How large a micro-batch may be, as batches go well or not.
 
     Args:
         largest: The size to begin with.
@@ -146,7 +149,7 @@ class PieceSize:
             was followed by a failure.
 
     Attributes:
-        now: Samples in a piece.
+        now: Samples in a micro-batch.
     """
 
     def __init__(self, largest: int, calm_batches: int) -> None:
@@ -165,7 +168,7 @@ class PieceSize:
         self.now = max(1, min(self.now, num_samples) // 2)
 
     def count(self, num_samples: int) -> bool:
-        """Counts a batch that went well; returns whether pieces are larger from now on."""
+        """Counts a batch that went well; returns whether micro-batches are larger from now on."""
         if self.now == self._largest:
             return False
         self._num_calm += 1
@@ -190,7 +193,7 @@ class _Failure:
 class _Guard:
     """Gets steps through, however often it takes."""
 
-    def __init__(self, size: PieceSize, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, size: MicroBatchSize, tell: Callable[[str], None] | None = None) -> None:
         self._size = size
         self._tell = tell or say
         self.why_whole: str | None = None
@@ -228,20 +231,23 @@ class _Guard:
     def _find_end(self, attempt: Attempt, tried: list[int], num_failed_updates: int) -> str | None:
         """Returns why nothing more can be tried, or `None`."""
         if num_failed_updates == _MOST_FAILED_UPDATES:
-            return "there is no memory to update the weights, and smaller pieces would not help. "
+            return (
+                "there is no memory to update the weights, and smaller micro-batches would not "
+                "help. "
+            )
         try:
             attempt.check_cuttable()
         except UsageError as error:
-            return f"the batch could not be run in pieces. {error} "
+            return f"the batch could not be run in micro-batches. {error} "
         if self.why_whole is not None:
-            return f"the batch could not be run in pieces. {self.why_whole} "
+            return f"the batch could not be run in micro-batches. {self.why_whole} "
         if tried[-1] == 1:
             sizes = ", ".join(str(size) for size in tried)
-            return f"the batch was run in pieces of {sizes}; not even one sample fits. "
+            return f"the batch was run in micro-batches of {sizes}; not even one sample fits. "
         return None
 
     def _describe_size(self, num_samples: int) -> str:
-        return f" in pieces of {self._size.now}" if self._size.now < num_samples else ""
+        return f" in micro-batches of {self._size.now}" if self._size.now < num_samples else ""
 
 
 def _try(attempt: Attempt, size: int) -> _Failure | None:

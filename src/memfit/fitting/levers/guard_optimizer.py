@@ -56,6 +56,6 @@ def _explain(variables: Any) -> str:
     )
     return (
         "memfit: there is no memory for what the optimizer keeps of each weight (the weights are "
-        f"{format_size(weights_bytes)}, Adam keeps twice that), and smaller pieces would not "
-        "help. The model is as it was; an optimizer that keeps less, such as SGD, may fit."
+        f"{format_size(weights_bytes)}, Adam keeps twice that), and smaller micro-batches would "
+        "not help. The model is as it was; an optimizer that keeps less, such as SGD, may fit."
     )

@@ -1,4 +1,4 @@
-"""Batches in pieces: one batch, one update of the weights, the memory of a piece."""
+"""Batches in micro-batches: one batch, one update of the weights, the memory of a micro-batch."""
 
 import types
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 from memfit.arguments import check_compiled, check_whole_number
 from memfit.backends import load
-from memfit.backends.micro_batches import Pieces
+from memfit.backends.micro_batches import MicroBatches
 from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
 from memfit.fitting.levers.batchnorm_exact import normalise_exactly
@@ -20,25 +20,25 @@ _BATCHNORM = ("exact", "micro")
 
 
 def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
-    """Makes the model run every batch in pieces, with the result of the whole batch.
+    """Makes the model run every batch in micro-batches, with the result of the whole batch.
 
-    The pieces run one after another inside the training step. Their gradients, weighted by their
-    samples, make one update of the weights, so schedules, averages and loss scaling count
+    The micro-batches run one after another inside the training step. Their gradients, weighted by
+    their samples, make one update of the weights, so schedules, averages and loss scaling count
     batches as before; losses and metrics are those of the whole batch. `fit`, `evaluate`,
     `train_on_batch` and `test_on_batch` obey. Layers that draw random numbers, such as Dropout,
     draw others than they would for the whole batch.
 
     Args:
         model: A compiled Keras model that has no `train_step` of its own.
-        size: Samples in a piece.
+        size: Samples in a micro-batch.
         batchnorm: What a BatchNormalization layer, which looks at the whole batch, may do.
             `"exact"`: normalise over the whole batch, with the result of the whole batch. It
-            takes one more forward pass, or more where pieces are small, and the input of each such
-            layer stays in memory for the whole batch, as do the model's outputs. For Functional
-            and Sequential models.
-            `"micro"`: normalise each piece by itself; its moving statistics move once a batch, by
-            the mean over the pieces. Results differ from those of the whole batch. Without
-            either a model with such a layer is refused.
+            takes one more forward pass, or more where micro-batches are small, and the input of
+            each such layer stays in memory for the whole batch, as do the model's outputs. For
+            Functional and Sequential models.
+            `"micro"`: normalise each micro-batch by itself; its moving statistics move once a
+            batch, by the mean over the micro-batches. Results differ from those of the whole batch.
+            Without either a model with such a layer is refused.
 
     Returns:
         The change, to print or to undo.
@@ -61,25 +61,25 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
     check_batchnorm(batchnorm)
     if normalising and batchnorm is None:
         raise UsageError(explain_batchnorm(normalising))
-    return install(model, make_pieces(model, size, batchnorm), batchnorm)
+    return install(model, make_micro_batches(model, size, batchnorm), batchnorm)
 
 
-def make_pieces(model: Any, size: int, batchnorm: str | None) -> Pieces:
+def make_micro_batches(model: Any, size: int, batchnorm: str | None) -> MicroBatches:
     """Returns how batches of this model are cut."""
     averaged = moving_statistics(model) if batchnorm == "micro" else []
-    return Pieces(size, averaged, collects=not adds_up(model))
+    return MicroBatches(size, averaged, collects=not adds_up(model))
 
 
-def install(model: Any, pieces: Pieces, batchnorm: str | None) -> Change:
-    """Puts steps that run in pieces into the model; exact ones are inside of its `call`."""
+def install(model: Any, micro_batches: MicroBatches, batchnorm: str | None) -> Change:
+    """Puts steps that run in micro-batches into the model; exact ones are inside of its `call`."""
     is_exact = batchnorm == "exact" and bool(find_batchnorm(model))
-    exact = normalise_exactly(model, pieces) if is_exact else None
+    exact = normalise_exactly(model, micro_batches) if is_exact else None
     steps = load("micro_batches")
     makers = {"train_step": steps.make_train_step, "test_step": steps.make_test_step}
     before = {name: model.__dict__[name] for name in _STEPS if name in model.__dict__}
     for name, make in makers.items():
         if exact is None or name != "train_step":
-            object.__setattr__(model, name, types.MethodType(make(model, pieces), model))
+            object.__setattr__(model, name, types.MethodType(make(model, micro_batches), model))
     forget_functions(model)
 
     def undo() -> None:
@@ -90,9 +90,12 @@ def install(model: Any, pieces: Pieces, batchnorm: str | None) -> Change:
         model.__dict__.update(before)
         forget_functions(model)
 
-    text = f"batches run in pieces of {pieces.size} samples, with one update for each batch"
-    if pieces.averaged:
-        text += "; BatchNormalization looks at one piece at a time, so results differ a little"
+    size = micro_batches.size
+    text = f"batches run in micro-batches of {size} samples, with one update for each batch"
+    if micro_batches.averaged:
+        text += (
+            "; BatchNormalization looks at one micro-batch at a time, so results differ a little"
+        )
     if exact is not None:
         text += f"; {exact}"
     return Change(text, undo)
@@ -156,23 +159,23 @@ def _check_layers(model: Any) -> None:
         if one.shape[0] is not None:
             raise UsageError(
                 f"The input {one.name!r} is made for batches of {one.shape[0]} samples, so it "
-                "takes no pieces. Leave the batch size out of keras.Input."
+                "takes no micro-batches. Leave the batch size out of keras.Input."
             )
     for layer in all_layers(model):
         if getattr(layer, "stateful", False):
             raise UsageError(
                 f"The layer {layer.name!r} keeps a state from batch to batch (stateful=True), "
-                "which pieces would mix up. Train without memfit.split()."
+                "which micro-batches would mix up. Train without memfit.split()."
             )
         if type(layer).__name__ == "SpectralNormalization":
             raise UsageError(
                 f"The layer {layer.name!r} (SpectralNormalization) changes its weights each time "
-                "it runs, so pieces would not be the same training."
+                "it runs, so micro-batches would not be the same training."
             )
 
 
 def adds_up(model: Any) -> bool:
-    """Whether the model's metrics can be told of pieces one by one.
+    """Whether the model's metrics can be told of micro-batches one by one.
 
     Keras's own can: they sum over samples. Others might look at the batch as a whole.
     """

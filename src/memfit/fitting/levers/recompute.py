@@ -8,7 +8,7 @@ from memfit.arguments import check_keras_model, check_whole_number
 from memfit.errors import UsageError
 from memfit.fitting.graph.blocks import Cut, cut_into_blocks
 from memfit.fitting.graph.choose_blocks import Choice, choose_all, choose_blocks, peak_bytes
-from memfit.fitting.graph.parts import read_pieces, split_graph
+from memfit.fitting.graph.parts import read_graph_nodes, split_graph
 from memfit.fitting.graph.pure_part import GraphPart
 from memfit.fitting.levers.change import Change, forget_functions
 from memfit.keras_private.graph import (
@@ -54,7 +54,7 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
     if bytes_to_save is not None:
         bytes_to_save = check_whole_number("bytes_to_save", bytes_to_save)
     nodes = ordered_nodes(graph)
-    cuts = cut_into_blocks(read_pieces(graph, nodes, batch_size))
+    cuts = cut_into_blocks(read_graph_nodes(graph, nodes, batch_size))
     blocks = [cut.block for cut in cuts]
     choice = choose_all(blocks) if bytes_to_save is None else choose_blocks(blocks, bytes_to_save)
     if not choice.is_enough or choice.saved_bytes <= 0:

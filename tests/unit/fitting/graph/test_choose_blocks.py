@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.fitting.graph.blocks import Output, Piece, cut_into_blocks
+from memfit.fitting.graph.blocks import GraphNode, Output, cut_into_blocks
 from memfit.fitting.graph.choose_blocks import Block, choose_all, choose_blocks, peak_bytes
 
 
@@ -21,10 +21,10 @@ def block_lists(draw, largest=60, most=7):
 
 
 @st.composite
-def piece_lists(draw):
+def node_lists(draw):
     count = draw(st.integers(1, 12))
     return [
-        Piece(
+        GraphNode(
             f"layer {at}",
             draw(st.integers(0, 50)),
             (Output(draw(st.integers(0, 50)), draw(st.integers(at, count))),),
@@ -97,16 +97,16 @@ def test_two_hundred_different_blocks_are_chosen_in_a_moment():
     assert choice.saved_bytes < 1.1 * 10**9
 
 
-@given(piece_lists())
-def test_blocks_hold_every_piece_once(pieces):
-    cuts = cut_into_blocks(pieces)
+@given(node_lists())
+def test_blocks_hold_every_node_once(graph_nodes):
+    cuts = cut_into_blocks(graph_nodes)
 
     assert [cuts[0].first, *(cut.end for cut in cuts)] == [
         *(cut.first for cut in cuts),
-        len(pieces),
+        len(graph_nodes),
     ]
     for cut in cuts:
-        inside = pieces[cut.first : cut.end]
+        inside = graph_nodes[cut.first : cut.end]
         assert cut.block.activation_bytes == sum(one.activation_bytes for one in inside)
         assert cut.block.cost == sum(one.cost for one in inside)
         if not all(one.can_repeat for one in inside):
@@ -115,12 +115,14 @@ def test_blocks_hold_every_piece_once(pieces):
 
 def test_blocks_end_between_residual_blocks():
     """Three layers and the addition of what came in: inside, two tensors are read later."""
-    pieces = []
+    graph_nodes = []
     for start in range(0, 32, 4):
-        pieces += [Piece("branch", 100, (Output(100, start + at + 1),), 1) for at in range(3)]
-        pieces.append(Piece("add", 100, (Output(100, start + 7),), 1))
+        graph_nodes += [
+            GraphNode("branch", 100, (Output(100, start + at + 1),), 1) for at in range(3)
+        ]
+        graph_nodes.append(GraphNode("add", 100, (Output(100, start + 7),), 1))
 
-    cuts = cut_into_blocks(pieces)
+    cuts = cut_into_blocks(graph_nodes)
 
     assert {cut.end % 4 for cut in cuts} == {0}
     assert len(cuts) > 1
@@ -128,6 +130,8 @@ def test_blocks_end_between_residual_blocks():
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_model_too_short_to_cut_saves_nothing(count):
-    blocks = [cut.block for cut in cut_into_blocks([Piece("dense", 9, (Output(9, 1),), 1)] * count)]
+    blocks = [
+        cut.block for cut in cut_into_blocks([GraphNode("dense", 9, (Output(9, 1),), 1)] * count)
+    ]
 
     assert choose_all(blocks).saved_bytes == 0

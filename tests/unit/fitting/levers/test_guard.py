@@ -1,4 +1,4 @@
-from memfit.fitting.levers.guard import PieceSize
+from memfit.fitting.levers.guard import MicroBatchSize
 
 
 def count(size, number, num_samples=100):
@@ -6,7 +6,7 @@ def count(size, number, num_samples=100):
 
 
 def test_a_failure_halves_what_was_run():
-    size = PieceSize(1000, calm_batches=3)
+    size = MicroBatchSize(1000, calm_batches=3)
 
     size.shrink(100)
     assert size.now == 50
@@ -14,8 +14,8 @@ def test_a_failure_halves_what_was_run():
     assert size.now == 25
 
 
-def test_pieces_grow_back_to_where_they_began():
-    size = PieceSize(40, calm_batches=3)
+def test_micro_batches_grow_back_to_where_they_began():
+    size = MicroBatchSize(40, calm_batches=3)
     size.shrink(100)
     size.shrink(100)
 
@@ -23,15 +23,15 @@ def test_pieces_grow_back_to_where_they_began():
     assert size.now == 40
 
 
-def test_pieces_that_hold_the_batch_are_the_largest():
-    size = PieceSize(1000, calm_batches=1)
+def test_micro_batches_that_hold_the_batch_are_the_largest():
+    size = MicroBatchSize(1000, calm_batches=1)
     size.shrink(100)
 
     assert count(size, 5) == [1000]
 
 
 def test_growing_that_fails_is_tried_again_half_as_often():
-    size = PieceSize(64, calm_batches=2)
+    size = MicroBatchSize(64, calm_batches=2)
     size.shrink(64)
 
     assert count(size, 2) == [64]
@@ -40,8 +40,8 @@ def test_growing_that_fails_is_tried_again_half_as_often():
     assert count(size, 1) == [64]
 
 
-def test_a_piece_has_one_sample_at_least():
-    size = PieceSize(1, calm_batches=1)
+def test_a_micro_batch_has_one_sample_at_least():
+    size = MicroBatchSize(1, calm_batches=1)
 
     size.shrink(1)
 
