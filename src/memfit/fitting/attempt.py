@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Recompute:
+class Recomputation:
     """Blocks whose activations the backward pass computes again.
 
     Attributes:
@@ -27,7 +27,7 @@ class Levers:
     """
 
     micro_batch_size: int | None = None
-    recompute: Recompute | None = None
+    recompute: Recomputation | None = None
     lowers_precision: bool = False
 
 
@@ -62,7 +62,7 @@ class Measurement:
         step_s: How long a step took, once compiled.
         kept_bytes: What the process takes afterwards, with all given back that nothing holds.
         is_counted: Whether nothing ran: the batch by itself is too much.
-        look: What is known of the model, where no step was to run.
+        inspection: What is known of the model, where no step was to run.
     """
 
     size: int
@@ -72,7 +72,7 @@ class Measurement:
     step_s: float = 0.0
     kept_bytes: int = 0
     is_counted: bool = False
-    look: "Look | None" = None
+    inspection: "Inspection | None" = None
 
     @property
     def sample_s(self) -> float | None:
@@ -81,7 +81,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Inspection:
     """What is known of a model before any step, once levers are installed.
 
     Attributes:

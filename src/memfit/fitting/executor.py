@@ -4,7 +4,7 @@ import contextlib
 from dataclasses import replace
 
 from memfit.errors import BudgetError, UsageError
-from memfit.fitting.attempt import Attempt, Look, Measurement
+from memfit.fitting.attempt import Attempt, Inspection, Measurement
 from memfit.fitting.exploration import Facts
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.headroom import Headroom
@@ -58,12 +58,12 @@ def _execute(facts: Facts, prober: Prober, installed: InstalledLevers) -> Plan:
 
 def _measure(attempt: Attempt, prober: Prober, installed: InstalledLevers) -> Measurement:
     if not installed.install(attempt.levers):
-        return Measurement(0, 0, look=Look(is_possible=False))
+        return Measurement(0, 0, inspection=Inspection(is_possible=False))
     if attempt.num_samples:
         return prober.try_step(attempt.size, attempt.num_samples)
     measured = prober.look()
-    look = replace(measured.look or Look(), changes=installed.texts)
-    return replace(measured, look=look)
+    inspection = replace(measured.inspection or Inspection(), changes=installed.texts)
+    return replace(measured, inspection=inspection)
 
 
 def _find_facts(

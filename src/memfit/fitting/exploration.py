@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
-from memfit.fitting.attempt import Attempt, Levers, Look, Measurement
+from memfit.fitting.attempt import Attempt, Inspection, Levers, Measurement
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.size_search import next_size
 
@@ -60,9 +60,9 @@ def explore(
     least_bytes = idle.peak_bytes + round(batch_size * facts.fed_bytes)
     if least_bytes > limit_bytes:  # the batch by itself, whatever the micro-batches
         return idle, Measurement(1, least_bytes, is_counted=True)
-    look = idle.look or Look()
+    inspection = idle.inspection or Inspection()
     measured = [idle]
-    sample_s = _LONG_S if look.counted_s is None else look.counted_s
+    sample_s = _LONG_S if inspection.counted_s is None else inspection.counted_s
     size = next_size(measured, batch_size, limit_bytes)
     if levers.micro_batch_size is None and size == 1:
         size = min(2, batch_size)  # one sample alone does not tell what the next one needs
@@ -73,7 +73,7 @@ def explore(
         rest_bytes = round((batch_size - one.num_samples) * facts.fed_bytes)
         measured.append(replace(one, peak_bytes=one.peak_bytes + rest_bytes))
         sample_s = one.sample_s or 0.0
-        size = next_size(measured, batch_size, limit_bytes, look.counted_bytes, facts.bend)
+        size = next_size(measured, batch_size, limit_bytes, inspection.counted_bytes, facts.bend)
     return tuple(measured)
 
 

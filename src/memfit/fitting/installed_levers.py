@@ -4,7 +4,7 @@ from typing import Any
 
 from memfit.backends.micro_batches import MicroBatches
 from memfit.errors import UsageError
-from memfit.fitting.attempt import Levers, Recompute
+from memfit.fitting.attempt import Levers, Recomputation
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.levers.change import Change
 from memfit.fitting.levers.micro_batches import install, make_micro_batches
@@ -29,7 +29,7 @@ class InstalledLevers:
         self._batchnorm = batchnorm
         self._gauge = gauge
         self._most_bytes = most_bytes
-        self._installed: list[tuple[str | Recompute, Change]] = []
+        self._installed: list[tuple[str | Recomputation, Change]] = []
         self._micro_batches: MicroBatches | None = None
 
     @property
@@ -50,7 +50,7 @@ class InstalledLevers:
             try:
                 change = self._install(lever, levers.micro_batch_size or 0)
             except UsageError:
-                if isinstance(lever, Recompute):
+                if isinstance(lever, Recomputation):
                     return False
                 raise
             self._installed.append((lever, change))
@@ -62,8 +62,8 @@ class InstalledLevers:
         """Undoes everything."""
         self.install(Levers())
 
-    def _install(self, lever: str | Recompute, size: int) -> Change:
-        if isinstance(lever, Recompute):
+    def _install(self, lever: str | Recomputation, size: int) -> Change:
+        if isinstance(lever, Recomputation):
             return recompute(self._model, lever.bytes_to_save, batch_size=lever.batch_size)
         if lever == _PRECISION:
             return reduce_precision(self._model)
@@ -74,9 +74,9 @@ class InstalledLevers:
         return install(self._model, self._micro_batches, self._batchnorm)
 
 
-def _in_order(levers: Levers) -> list[str | Recompute]:
+def _in_order(levers: Levers) -> list[str | Recomputation]:
     """The levers in the order in which they are installed."""
-    wanted: list[str | Recompute] = [_PRECISION] if levers.lowers_precision else []
+    wanted: list[str | Recomputation] = [_PRECISION] if levers.lowers_precision else []
     if levers.recompute is not None:
         wanted.append(levers.recompute)
     if levers.micro_batch_size is not None:

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from memfit.fitting.attempt import Attempt, Levers, Look, Measurement, Recompute
+from memfit.fitting.attempt import Attempt, Inspection, Levers, Measurement, Recomputation
 from memfit.fitting.exploration import Facts, explore
 from memfit.fitting.plan import Plan, Refusal
 from memfit.fitting.size_search import (
@@ -94,15 +94,15 @@ class _Search:
     def _try_recomputing(self, levers: Levers) -> Search[Plan | None]:
         """Recomputes as little as may make it fit, then as much as there is."""
         if self._facts.why_whole is None:
-            return (yield from self._try_plain(replace(levers, recompute=Recompute(None, 1))))
+            return (yield from self._try_plain(replace(levers, recompute=Recomputation(None, 1))))
         whole_bytes = estimate_peak(self._first, self._batch_size)
         plan = None
         if whole_bytes is not None:
             needed_bytes = max(whole_bytes - self._limit_bytes, 1)
-            some = Recompute(_AMPLE * needed_bytes, self._batch_size)
+            some = Recomputation(_AMPLE * needed_bytes, self._batch_size)
             plan = yield from self._try_plain(replace(levers, recompute=some))
         if plan is None:
-            everything = Recompute(None, self._batch_size)
+            everything = Recomputation(None, self._batch_size)
             plan = yield from self._try_plain(replace(levers, recompute=everything))
         return plan
 
@@ -159,9 +159,9 @@ class _Search:
     def _look(self, levers: Levers) -> Search[Measurement | None]:
         """What is taken before any step; `None` if the levers cannot be installed."""
         idle = yield Attempt(levers, 0)
-        look = idle.look or Look()
-        self._changes = look.changes
-        return idle if look.is_possible else None
+        inspection = idle.inspection or Inspection()
+        self._changes = inspection.changes
+        return idle if inspection.is_possible else None
 
     def _explore(self, levers: Levers, limit_bytes: int) -> Search[tuple[Measurement, ...] | None]:
         """What growing sizes need; `None` if the levers cannot be installed."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memfit.backends.out_of_memory import is_out_of_memory
-from memfit.fitting.attempt import Look, Measurement
+from memfit.fitting.attempt import Inspection, Measurement
 from memfit.fitting.first_batch import Batch, count_bytes, count_samples, take
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.graph.layer_cost import LayerWork, estimate_work
@@ -62,12 +62,12 @@ class Prober:
         """Returns what is taken before any step, and what can be counted of one."""
         work = _count_work(self.model)
         if work is None:
-            return Measurement(0, self.gauge.read(), look=Look())
-        look = Look(
+            return Measurement(0, self.gauge.read(), inspection=Inspection())
+        inspection = Inspection(
             counted_bytes=work.kept_bytes / _MANY + self._sample_bytes,
             counted_s=work.operations / _MANY / _OPERATIONS_A_SECOND,
         )
-        return Measurement(0, self.gauge.read(), look=look)
+        return Measurement(0, self.gauge.read(), inspection=inspection)
 
     def try_step(self, size: int, num_samples: int) -> Measurement:
         """Returns what one step needs, and how long it takes once it is compiled."""

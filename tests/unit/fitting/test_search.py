@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memfit.fitting.attempt import Levers, Look, Measurement
+from memfit.fitting.attempt import Inspection, Levers, Measurement
 from memfit.fitting.exploration import Facts
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.plan import Plan, Refusal
@@ -90,7 +90,7 @@ class Process:
         machine = self.machine
         self.attempts.append(attempt)
         if attempt.levers.recompute is not None and machine.saved_share is None:
-            return Measurement(0, 0, look=Look(is_possible=False))
+            return Measurement(0, 0, inspection=Inspection(is_possible=False))
         if not attempt.num_samples:
             return self._look(attempt)
         need_mb = machine.need_mb(attempt.levers, attempt.size, attempt.num_samples)
@@ -117,8 +117,8 @@ class Process:
         changes += ("recomputed",) * (levers.recompute is not None)
         counted_bytes = machine.sample_mb * MB if machine.is_counted else None
         counted_s = machine.sample_s if machine.is_counted else None
-        look = Look(changes=changes, counted_bytes=counted_bytes, counted_s=counted_s)
-        return Measurement(0, math.ceil(self._kept_mb * MB), look=look)
+        inspection = Inspection(changes=changes, counted_bytes=counted_bytes, counted_s=counted_s)
+        return Measurement(0, math.ceil(self._kept_mb * MB), inspection=inspection)
 
 
 def facts_of(machine, budget_bytes, **more):

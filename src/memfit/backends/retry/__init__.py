@@ -18,7 +18,7 @@ WHOLE = 2**31 - 1
 UPDATE_TAKES = 5
 
 
-class Attempt(Protocol):
+class RetriedStep(Protocol):
     """One step on one batch, which may be tried again."""
 
     @property
@@ -44,7 +44,7 @@ class Attempt(Protocol):
         """Puts everything back; returns whether it could."""
 
 
-Run = Callable[[Attempt], None]
+Run = Callable[[RetriedStep], None]
 
 
 class RetrySteps(Protocol):

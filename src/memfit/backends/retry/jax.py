@@ -31,7 +31,7 @@ def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_train
     def function(state: Any, iterator: Any) -> tuple[Any, Any]:
         attempt = None
         for _, data in zip(range(model.steps_per_execution), iterator, strict=False):
-            attempt = _Attempt(compiled, dict(zip(kinds, state, strict=True)), data)
+            attempt = _RetriedStep(compiled, dict(zip(kinds, state, strict=True)), data)
             try:
                 run(attempt)
             except BaseException:
@@ -108,7 +108,7 @@ class _Compiled:
         return found
 
 
-class _Attempt:
+class _RetriedStep:
     def __init__(self, compiled: _Compiled, state: dict[str, Any], data: Any) -> None:
         self._compiled = compiled
         self._data = data

@@ -23,7 +23,7 @@ def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_train
     def function(iterator: Any) -> Any:
         logs = None
         for _, data in zip(range(model.steps_per_execution), iterator, strict=False):
-            attempt = _Attempt(compiled, data)
+            attempt = _RetriedStep(compiled, data)
             run(attempt)
             logs = attempt.logs
         if logs is None:
@@ -81,7 +81,7 @@ class _Compiled:
         )
 
 
-class _Attempt:
+class _RetriedStep:
     def __init__(self, compiled: _Compiled, data: Any) -> None:
         self._compiled = compiled
         self._model = compiled.model

@@ -21,7 +21,7 @@ def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_train
         step = torch.compile(step)
 
     def function(data: Any) -> Any:
-        attempt = _Attempt(model, micro_batches, step, data[0], is_training=is_training)
+        attempt = _RetriedStep(model, micro_batches, step, data[0], is_training=is_training)
         run(attempt)
         return attempt.logs
 
@@ -38,7 +38,7 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
-class _Attempt:
+class _RetriedStep:
     def __init__(
         self, model: Any, micro_batches: MicroBatches, step: Any, data: Any, *, is_training: bool
     ) -> None:

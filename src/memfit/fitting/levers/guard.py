@@ -7,7 +7,7 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.out_of_memory import is_out_of_memory
-from memfit.backends.retry import WHOLE, Attempt
+from memfit.backends.retry import WHOLE, RetriedStep
 from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.levers.change import Change, forget_functions
@@ -198,7 +198,7 @@ class _Guard:
         self._tell = tell or say
         self.why_whole: str | None = None
 
-    def run(self, attempt: Attempt) -> None:
+    def run(self, step: RetriedStep) -> None:
         """Runs the step until it succeeds.
 
         Raises:
@@ -206,29 +206,29 @@ class _Guard:
         """
         tried: list[int] = []
         num_failed_updates = 0
-        while (failure := _try(attempt, self._size.now)) is not None:
+        while (failure := _try(step, self._size.now)) is not None:
             _clear_frames(failure.error)
-            is_intact = attempt.undo()
-            tried.append(min(self._size.now, attempt.num_samples))
+            is_intact = step.undo()
+            tried.append(min(self._size.now, step.num_samples))
             num_failed_updates += failure.is_in_update
-            note = self._find_end(attempt, tried, num_failed_updates) if is_intact else ""
+            note = self._find_end(step, tried, num_failed_updates) if is_intact else ""
             if note is not None:
                 failure.error.add_note(f"memfit: {note}{_INTACT if is_intact else _HALF_UPDATED}")
                 raise failure.error
             if not failure.is_in_update:
-                self._size.shrink(attempt.num_samples)
+                self._size.shrink(step.num_samples)
             del failure
             load("retry").release()
             release()
             self._tell(
-                f"out of memory in a batch of {attempt.num_samples} samples; "
-                f"it is run again{self._describe_size(attempt.num_samples)}"
+                f"out of memory in a batch of {step.num_samples} samples; "
+                f"it is run again{self._describe_size(step.num_samples)}"
             )
-        if self._size.count(attempt.num_samples):
-            how = self._describe_size(attempt.num_samples) or " whole"
+        if self._size.count(step.num_samples):
+            how = self._describe_size(step.num_samples) or " whole"
             self._tell(f"enough memory for a while; batches are run{how}")
 
-    def _find_end(self, attempt: Attempt, tried: list[int], num_failed_updates: int) -> str | None:
+    def _find_end(self, step: RetriedStep, tried: list[int], num_failed_updates: int) -> str | None:
         """Returns why nothing more can be tried, or `None`."""
         if num_failed_updates == _MOST_FAILED_UPDATES:
             return (
@@ -236,7 +236,7 @@ class _Guard:
                 "help. "
             )
         try:
-            attempt.check_cuttable()
+            step.check_cuttable()
         except UsageError as error:
             return f"the batch could not be run in micro-batches. {error} "
         if self.why_whole is not None:
@@ -250,15 +250,15 @@ class _Guard:
         return f" in micro-batches of {self._size.now}" if self._size.now < num_samples else ""
 
 
-def _try(attempt: Attempt, size: int) -> _Failure | None:
+def _try(step: RetriedStep, size: int) -> _Failure | None:
     """Runs the step once; returns how memory ran out, if it did."""
     is_in_update = False
     try:
-        attempt.learn(size)
+        step.learn(size)
         is_in_update = True
-        if not attempt.has_room():
-            attempt.keep()
-        attempt.update()
+        if not step.has_room():
+            step.keep()
+        step.update()
     except Exception as error:
         if not is_out_of_memory(error):
             raise
