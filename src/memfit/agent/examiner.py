@@ -13,7 +13,7 @@ from collections.abc import Callable
 from memfit.agent import gc_pause
 from memfit.agent.allocation_trace import AllocationTrace
 from memfit.agent.growing_names import GrowingNames
-from memfit.agent.observations import Observed
+from memfit.agent.observations import Observations
 from memfit.agent.pipeline_buffers import read_buffers
 from memfit.agent.process_counts import count_things
 from memfit.agent.remedy_trials import try_collect, try_trim
@@ -102,11 +102,11 @@ class Examiner:
     def __init__(
         self,
         write: Callable[[Evidence], None],
-        observed: Observed | None = None,
+        observed: Observations | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._write = write
-        self._observed = observed or Observed()
+        self._observed = observed or Observations()
         self._clock = clock
         self._rise = MemoryRise()
         self._names = GrowingNames()

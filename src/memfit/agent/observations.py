@@ -49,7 +49,7 @@ class _Compiled:
     changed: str = ""
 
 
-class Observed:
+class Observations:
     """Counts by line of the user's code. Its methods are called inside the training."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 import weakref
 from typing import Any
 
-from memfit.agent.observations import Observed
+from memfit.agent.observations import Observations
 from memfit.backends import load, loaded_backend_names
 from memfit.backends.events import DataStage
 from memfit.failsafe import harmless
@@ -20,7 +20,7 @@ def note_enqueuer(enqueuer: Any) -> None:
     _enqueuers.add(enqueuer)
 
 
-def read_buffers(now_t_s: float, observed: Observed) -> list[Buffer]:
+def read_buffers(now_t_s: float, observed: Observations) -> list[Buffer]:
     """Returns the buffers that hold, or will hold, enough to matter."""
     stages = [stage for read in (_read_stages, _read_queues) for stage in read() or ()]
     large = [one for one in stages if max(one.held_bytes, one.full_bytes or 0) >= _LEAST_BYTES]
@@ -56,7 +56,7 @@ def _read_queue(enqueuer: Any) -> DataStage | None:
     )
 
 
-def _buffer(now_t_s: float, stage: DataStage, observed: Observed) -> Buffer:
+def _buffer(now_t_s: float, stage: DataStage, observed: Observations) -> Buffer:
     line = observed.line_of(stage.maker)
     place = place_at(*line) if line is not None else None
     return Buffer(

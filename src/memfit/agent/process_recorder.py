@@ -3,7 +3,7 @@
 import os
 import threading
 
-from memfit.agent.observations import Observed
+from memfit.agent.observations import Observations
 from memfit.agent.recorder import Recorder
 from memfit.agent.sampler import Counters
 from memfit.backends import load, loaded_backend_names
@@ -12,7 +12,7 @@ from memfit.failsafe import harmless
 from memfit.record.handover import Handover
 
 counters = Counters()
-observed = Observed()
+observed = Observations()
 _recorder: Recorder | None = None
 _is_tried = False
 

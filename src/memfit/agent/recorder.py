@@ -12,7 +12,7 @@ from pathlib import Path
 from memfit import failsafe
 from memfit.agent import gc_pause
 from memfit.agent.examiner import Examiner
-from memfit.agent.observations import Observed
+from memfit.agent.observations import Observations
 from memfit.agent.phase_marks import Phases
 from memfit.agent.process_counts import read_software
 from memfit.agent.sampler import Counters, Sampler
@@ -40,7 +40,7 @@ class Recorder:
     """
 
     def __init__(
-        self, run: Path, counters: Counters, observed: Observed | None = None, *, is_alone: bool
+        self, run: Path, counters: Counters, observed: Observations | None = None, *, is_alone: bool
     ) -> None:
         self.run = run
         self.counters = counters

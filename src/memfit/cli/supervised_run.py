@@ -55,12 +55,12 @@ def supervise(
         reads_proportional=args.pss,
     )
     with StatusLine(run, is_shown=not args.quiet) as status_line:
-        has_told = False
+        has_notified = False
 
         def on_sample(watched: Watched) -> None:
-            nonlocal has_told
-            if watched.error is not None and not has_told:
-                has_told = True
+            nonlocal has_notified
+            if watched.error is not None and not has_notified:
+                has_notified = True
                 say(
                     f"cannot write the recording ({watched.error.strerror}). The script continues; "
                     "the recording has a gap until the disk has room again."

@@ -4,7 +4,7 @@ import ast
 import gc
 import sys
 
-from memfit.agent.observations import Observed
+from memfit.agent.observations import Observations
 from memfit.backends.events import Compilation
 from memfit.record.evidence import Called, Loaded, Made, Retraced
 from memfit.user_code.own_calls import own_call
@@ -19,7 +19,7 @@ def of(kind, observed, now_t_s=10.0):
 
 
 def test_things_made_in_a_loop_are_counted_at_their_line_with_how_many_are_alive():
-    observed = Observed()
+    observed = Observations()
     kept = []
 
     def make():
@@ -43,7 +43,7 @@ def test_things_made_in_a_loop_are_counted_at_their_line_with_how_many_are_alive
 
 
 def test_observing_keeps_nothing_alive():
-    observed = Observed()
+    observed = Observations()
     thing = Thing()
     observed.made("model", thing)
     assert observed.line_of(thing) is not None
@@ -54,7 +54,7 @@ def test_observing_keeps_nothing_alive():
 
 
 def test_what_cannot_be_referred_to_weakly_is_counted_all_the_same():
-    observed = Observed()
+    observed = Observations()
     for number in range(9):
         observed.made("file", (number,))
         if number == 0:
@@ -82,7 +82,7 @@ def traced(observed, values, *, function_ids=(1,), name="step"):
 
 
 def test_a_function_compiled_again_is_told_with_the_argument_that_changed():
-    observed = Observed()
+    observed = Observations()
     traced(observed, [f"0.{number} (Python float)" for number in range(8)])
 
     (one,) = of(Retraced, observed)
@@ -93,7 +93,7 @@ def test_a_function_compiled_again_is_told_with_the_argument_that_changed():
 
 
 def test_a_new_function_handed_over_each_time_is_told_in_words():
-    observed = Observed()
+    observed = Observations()
     traced(observed, [f"<lambda> (object {number:#x})" for number in range(8)])
 
     (one,) = of(Retraced, observed)
@@ -102,14 +102,14 @@ def test_a_new_function_handed_over_each_time_is_told_in_words():
 
 
 def test_a_few_compilations_are_in_good_order():
-    observed = Observed()
+    observed = Observations()
     traced(observed, ["a", "b", "c"])
 
     assert of(Retraced, observed) == []
 
 
 def test_a_function_of_a_library_has_no_name_of_its_own():
-    observed = Observed()
+    observed = Observations()
     for number in range(8):
         observed.compiled(Compilation("jax.jit", "train_step", ast.__file__, 1, 1))
         if number == 0:
@@ -119,7 +119,7 @@ def test_a_function_of_a_library_has_no_name_of_its_own():
 
 
 def test_calls_count_where_the_users_own_code_makes_them():
-    observed = Observed()
+    observed = Observations()
     for _ in range(4):
         observed.called("gc.collect", sys._getframe())
 
@@ -130,7 +130,7 @@ def test_calls_count_where_the_users_own_code_makes_them():
 
 
 def test_what_memfit_does_for_itself_is_not_laid_to_the_line_that_waits_for_it():
-    observed = Observed()
+    observed = Observations()
     with own_call():
         for _ in range(2):
             traced(observed, [str(number) for number in range(8)])
@@ -152,7 +152,7 @@ def test_a_collector_that_is_off_is_told_with_the_line_that_turned_it_off(tmp_pa
     monkeypatch.setitem(sys.modules, "quick", module)
     spec.loader.exec_module(module)
     try:
-        found = [one for one in of(Called, Observed()) if one.file.endswith("quick.py")]
+        found = [one for one in of(Called, Observations()) if one.file.endswith("quick.py")]
     finally:
         gc.enable()
 
@@ -160,7 +160,7 @@ def test_a_collector_that_is_off_is_told_with_the_line_that_turned_it_off(tmp_pa
 
 
 def test_data_that_is_small_is_not_worth_a_word():
-    observed = Observed()
+    observed = Observations()
     observed.loaded("fit", 1000, 1000)
     observed.loaded("fit", 50_000_000, 50_000_000)
 
