@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memfit.backends import active_backend_name
 from memfit.keras_private.layers import all_layers
 
 _FILE = "micro_batch_sizes.json"
@@ -42,7 +43,7 @@ class KnownSize:
             type(model.optimizer).__name__,
             shapes,
             (budget_bytes, request.budget.place, request.allow, request.batchnorm),
-            (keras.backend.backend(), keras.__version__, platform.node(), os.cpu_count()),
+            (active_backend_name(), keras.__version__, platform.node(), os.cpu_count()),
         )
         key = hashlib.sha256(repr(known).encode()).hexdigest()[:24]
         size = _read().get(key)
