@@ -13,7 +13,7 @@ import pytest
         "memfit.streaming.order.shuffle_plan",
         "memfit.streaming.data.reading",
         "memfit.streaming.views.concatenate",
-        "memfit.streaming.sources.crc32c",
+        "memfit.streaming.sources.formats",
         "memfit.streaming.store.npy_files",
         "memfit.streaming.data.layout",
         "memfit.streaming.data.ragged",

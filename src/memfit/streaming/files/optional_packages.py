@@ -6,22 +6,23 @@ from typing import Any
 from memfit.errors import MissingPackageError
 
 
-def load(package: str, kind: str, extra: str) -> Any:
+def load(module: str, kind: str, extra: str, *, package: str | None = None) -> Any:
     """Returns a module of a package that memfit does not need otherwise.
 
     Args:
-        package: What to import.
+        module: What to import.
         kind: What it is needed for, in words.
         extra: What `pip install "memfit[...]"` installs it with.
+        package: What pip calls it, if that is not how the module's name begins.
 
     Raises:
         MissingPackageError: It is not installed.
     """
     try:
-        return importlib.import_module(package)
+        return importlib.import_module(module)
     except ImportError as error:
         # The line of pip first: it is what helps, whatever is wrong with the package.
         raise MissingPackageError(
-            f'{kind} need {package.partition(".")[0]}: pip install "memfit[{extra}]". '
+            f'{kind} need {package or module.partition(".")[0]}: pip install "memfit[{extra}]". '
             f"Python says: {error}."
         ) from None

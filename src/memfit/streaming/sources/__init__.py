@@ -114,10 +114,15 @@ def _open_folder(folder: Path, options: ReadOptions) -> Source:
 
 
 def _open(found: Format, opener: Callable[..., Any], value: Any, options: ReadOptions) -> Source:
+    arguments: dict[str, Any] = {}
     if found.reads_columns:
-        return cast("Source", opener(value, options.columns))
-    source = opener(value, options.image_size) if found.has_pictures else opener(value)
-    return source if options.columns is None else Selected(source, options.columns)
+        arguments["columns"] = options.columns
+    if found.has_pictures:
+        arguments["image_size"] = options.image_size
+    source = cast("Source", opener(value, **arguments))
+    if options.columns is None or found.reads_columns:
+        return source
+    return Selected(source, options.columns)
 
 
 def _format_of(path: Path | RemotePath) -> Format:

@@ -21,10 +21,10 @@ class Format:
         kind: What a user gives: the path of a file, that of a folder, or an object.
         module: What reads it.
         endings: How the names of its files end.
-        reads_columns: Whether it reads only the columns that are asked for: its opener takes their
-            names as a second argument.
+        reads_columns: Whether it reads only the columns that are asked for: its opener has the
+            argument `columns`.
         is_remote: Whether it is read where it is, in any file system that pyarrow can reach.
-        has_pictures: Whether it decodes pictures: its opener takes their size as a second argument.
+        has_pictures: Whether it decodes pictures: its opener has the argument `image_size`.
     """
 
     name: str
@@ -60,6 +60,7 @@ FORMATS = (
         f"{_SOURCES}.tfrecord",
         _compressed(".tfrecord", ".tfrecords", by=(".gz",)),
         reads_columns=True,
+        has_pictures=True,
     ),
     Format(
         "tar shard",

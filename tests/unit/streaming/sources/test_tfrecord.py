@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import io
 import subprocess
 import sys
 
@@ -9,15 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streaming.tf_examples import frame, make_example
+from PIL import Image
+from streaming.tf_examples import field, frame, make_example
 
 from memfit.errors import DataError
 from memfit.streaming.data.layout import lay_out
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.loader.loader import Loader, Settings
 from memfit.streaming.sources import open_source
-from memfit.streaming.sources.crc32c import crc32c
-from memfit.streaming.sources.example import parse
+from memfit.streaming.sources.tf_example import Examples
 
 
 @pytest.fixture(autouse=True)
@@ -191,8 +192,8 @@ def test_records_that_are_no_examples_are_refused(tmp_path):
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_parsed_or_refused(data):
-    with contextlib.suppress(ValueError):
-        parse(data)
+    with contextlib.suppress(DataError):
+        Examples("data", [(0, data)]).decode((0, data))
 
 
 @given(
@@ -201,21 +202,67 @@ def test_any_bytes_are_parsed_or_refused(data):
 def test_a_changed_byte_is_parsed_or_refused(values, place, byte):
     data = bytearray(make_example(y=values, x=[1.0] * 3))
     data[place] = byte
-    with contextlib.suppress(ValueError):
-        parse(bytes(data))
+    with contextlib.suppress(DataError):
+        Examples("data", [(0, bytes(data))]).decode((0, bytes(data)))
 
 
-@pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 1023, 1024, 1025, 1027, 1028, 5000])
-def test_checksums_are_right_at_any_length(length):
-    rows = np.random.default_rng(length).integers(0, 256, (2, length)).astype(np.uint8)
+@pytest.mark.parametrize("name", ["data.tfrecord", "data.tfrecord.gz"])
+def test_texts_are_read_whatever_their_length(tmp_path, name):
+    texts = ["", "Grüße", "x" * 300] * 150
+    records = [make_example(text=one.encode(), y=[at]) for at, one in enumerate(texts)]
 
-    assert crc32c(rows).tolist() == [slow_crc32c(row) for row in rows.tolist()]
+    found = read(write(tmp_path, records, name))
+
+    assert found["text"].tolist() == texts
+    assert found["y"].tolist() == list(range(450))
 
 
-def slow_crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_pictures_are_decoded_to_one_size(tmp_path, kind):
+    def encode(at):
+        data = io.BytesIO()
+        Image.new("RGB", (8 + at, 6), (at, 50, 100)).save(data, kind)
+        return data.getvalue()
+
+    path = write(tmp_path, [make_example(image=encode(at), y=[at]) for at in range(9)])
+
+    found = open_source(path, ReadOptions(image_size=(4, 5))).read(0, 9)
+
+    assert found["image"].shape == (9, 4, 5, 3)
+    assert (
+        np.abs(found["image"][:, 0, 0].astype(int) - [[at, 50, 100] for at in range(9)]).max() < 9
+    )
+    assert found["y"].tolist() == list(range(9))
+    with pytest.raises(DataError, match="The pictures differ in size"):
+        open_source(path)
+
+
+def test_a_picture_that_cannot_be_decoded_is_named(tmp_path):
+    path = write(tmp_path, [make_example(image=b"\xff\xd8\xff broken")])
+
+    with pytest.raises(DataError, match=r"Feature 'image' of record 1 of .* is a picture that"):
+        open_source(path)
+
+
+def test_several_byte_strings_in_a_record_are_refused(tmp_path):
+    several = field(1, field(1, field(1, b"words") + field(2, field(1, field(1, b"a") * 3))))
+
+    with pytest.raises(DataError, match=r"'words' of .* \(record 1\) holds bytes in 3 values"):
+        open_source(write(tmp_path, [several]))
+
+
+@pytest.mark.parametrize(
+    ("module", "package"), [("google_crc32c", "google-crc32c"), ("google.protobuf", "protobuf")]
+)
+def test_a_missing_package_is_named_with_the_line_that_installs_it(tmp_path, module, package):
+    path = write(tmp_path, [make_example(y=[1])])
+    code = f"""
+import sys
+sys.modules[{module!r}] = None
+from memfit.streaming.sources import open_source
+open_source({str(path)!r})
+"""
+
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+    assert f'TFRecord files need {package}: pip install "memfit[tfrecord]".' in done.stderr
