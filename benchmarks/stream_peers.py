@@ -45,10 +45,10 @@ class Reader:
 
 def read_memfit(source: Callable[[Path], Any], folder: Path, budget_bytes: int) -> Epochs:
     """A stream, without Keras."""
-    from memfit.streaming.loader.loader import Loader, Settings
+    from memfit.streaming.loader.loader import Loader, LoaderSettings
     from memfit.streaming.open_data import open_data
 
-    loader = Loader(*open_data(source(folder)), Settings(BATCH, budget_bytes, seed=1))
+    loader = Loader(*open_data(source(folder)), LoaderSettings(BATCH, budget_bytes, seed=1))
     while True:
         yield loader.run()
 

@@ -17,11 +17,11 @@ Run = Callable[[], Iterator[Any]]
 def open_memfit(folder: Path) -> Run:
     """A stream, without Keras; pictures are decoded once, into a cache."""
     from memfit.streaming.data.reading import ReadOptions
-    from memfit.streaming.loader.loader import Loader, Settings
+    from memfit.streaming.loader.loader import Loader, LoaderSettings
     from memfit.streaming.open_data import open_data
 
     opened = open_data(folder, ReadOptions(image_size=(PIXELS, PIXELS)))
-    return Loader(*opened, Settings(BATCH, BUDGET_BYTES, seed=1)).run
+    return Loader(*opened, LoaderSettings(BATCH, BUDGET_BYTES, seed=1)).run
 
 
 def open_keras(folder: Path) -> Run:

@@ -115,26 +115,26 @@ def say_idle(text: str = "") -> None:
 
 def measure_least(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Reads an epoch with the least budget that memfit names for the source."""
-    from memfit.streaming.loader.loader import Loader, Settings, know
+    from memfit.streaming.loader.loader import Loader, LoaderSettings, know
     from memfit.streaming.order.shuffle_plan import least_budget_bytes
 
     opened = open_kind(wanted["case"], folder)
     least = least_budget_bytes(know(opened[0], BATCH, shuffles=True))
     say_idle(str(least))
-    loader = Loader(*opened, Settings(BATCH, least, seed=1))
+    loader = Loader(*opened, LoaderSettings(BATCH, least, seed=1))
     num_rows = sum(len(y) for _, y in loader.run())
     return {"least_bytes": least, "rows": num_rows, "expected": opened[0].num_rows}
 
 
 def measure_resume(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Takes states at random points of two epochs; each time a stream made anew goes on there."""
-    from memfit.streaming.loader.loader import Loader, Settings, know
+    from memfit.streaming.loader.loader import Loader, LoaderSettings, know
     from memfit.streaming.order.shuffle_plan import least_budget_bytes
 
     def make() -> Loader:
         opened = open_kind(wanted["case"], folder)
         least = least_budget_bytes(know(opened[0], _RESUMED_BATCH, shuffles=True))
-        return Loader(*opened, Settings(_RESUMED_BATCH, 2 * least, seed=1))
+        return Loader(*opened, LoaderSettings(_RESUMED_BATCH, 2 * least, seed=1))
 
     before = make()
     rng = np.random.default_rng(3)

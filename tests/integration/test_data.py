@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 
 NUM_ROWS = 20_000
@@ -65,7 +65,7 @@ def test_columns_of_a_table_are_chosen_and_put_side_by_side(memfit):
     assert (done.returncode, checked.returncode) == (0, 0)
     assert info["parts"] == ["x", "price"]
     opened = open_data(memfit.cwd / "cache", ReadOptions(label="price"))
-    ((x, y),) = Loader(*opened, Settings(500, 8_000_000)).run()
+    ((x, y),) = Loader(*opened, LoaderSettings(500, 8_000_000)).run()
     assert x.shape == (500, 2)
     assert np.array_equal(x[:, 0], y - 3)
 

@@ -9,14 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from memfit.streaming.inspect.describe import ColumnInfo, DataInfo
-from memfit.streaming.inspect.speed import Timed, Timing
-from memfit.streaming.inspect.verify import Checked
+from memfit.streaming.inspect.speed import PassTiming, StreamTiming
+from memfit.streaming.inspect.verify import Verification
 from memfit.units import format_duration, format_size
 
 _ROLES = ("inputs", "targets", "weights")
 
 
-def render_data_json(value: DataInfo | Checked | Timing) -> str:
+def render_data_json(value: DataInfo | Verification | StreamTiming) -> str:
     """Returns what is known of data as JSON text."""
     return json.dumps(dataclasses.asdict(value), indent=2) + "\n"
 
@@ -42,7 +42,7 @@ def render_info(info: DataInfo, console: Console) -> None:
     console.print(budgets)
 
 
-def render_checked(checked: Checked) -> str:
+def render_checked(checked: Verification) -> str:
     """Returns what a check found as lines of text."""
     lines = [f"wrong: {one}" for one in checked.problems]
     lines += [f"{name}: {number:,} values are NaN" for name, number in checked.not_numbers]
@@ -56,7 +56,7 @@ def render_checked(checked: Checked) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_timing(timing: Timing, console: Console) -> None:
+def render_timing(timing: StreamTiming, console: Console) -> None:
     """Prints two passes as a table."""
     table = _table("pass", "krow/s", "MB/s", "CPU s/Mrow", "peak MB", right=1)
     for name, one in (("first", timing.first), ("second", timing.second)):
@@ -94,7 +94,7 @@ def _names(tree: Any) -> str:
     return str(tree)
 
 
-def _cells(one: Timed) -> tuple[str, ...]:
+def _cells(one: PassTiming) -> tuple[str, ...]:
     return (
         f"{one.num_rows / one.wall_s / 1e3:,.0f}",
         f"{one.size_bytes / one.wall_s / 1e6:,.0f}",
@@ -103,7 +103,7 @@ def _cells(one: Timed) -> tuple[str, ...]:
     )
 
 
-def _deffs(timing: Timing) -> str:
+def _deffs(timing: StreamTiming) -> str:
     text = f"deff {timing.deff:.2f} expected on sorted data"
     if timing.label_deff is not None:
         text += f"; {timing.label_deff:.2f} measured on these labels"

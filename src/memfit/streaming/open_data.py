@@ -11,7 +11,7 @@ from memfit.streaming.data.rows import PARTS
 from memfit.streaming.data.source import Source
 from memfit.streaming.sources import open_source
 from memfit.streaming.views.matrix import Matrix
-from memfit.streaming.views.zip import Together
+from memfit.streaming.views.zip import Zip
 
 _ALL = ReadOptions()
 
@@ -58,7 +58,7 @@ def _open_parts(value: Any, options: ReadOptions) -> tuple[Source, Layout]:
     trees = [
         _open_tree(one, name, opened, options) for name, one in zip(PARTS, parts, strict=False)
     ]
-    return Together(opened), Layout(tuple(trees))
+    return Zip(opened), Layout(tuple(trees))
 
 
 def _refuse_names(value: Any, options: ReadOptions) -> None:

@@ -16,7 +16,7 @@ from memfit.keras_private.data import data_adapter_class, has_class_weight
 from memfit.streaming.data.layout import unwrap
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.data.source import Column
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.loader.map_batches import learn_mapping
 from memfit.streaming.open_data import open_data
 from memfit.streaming.sources.spill import spill
@@ -102,7 +102,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     reviews = memfit.stream("reviews.parquet", tokens=16_384, shuffle=True, label="score")
     ```
     """
-    settings = Settings(
+    settings = LoaderSettings(
         batch_size,
         check_size_text("budget", budget),
         seed if shuffle else None,

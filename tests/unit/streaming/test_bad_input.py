@@ -9,7 +9,7 @@ import pytest
 
 from memfit.errors import BudgetError, DataChangedError, DataError, DataNotFoundError, UsageError
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 
 MB = 1_000_000
@@ -22,7 +22,7 @@ def save(path, array, **options):
 
 def make_loader(value, **settings):
     return Loader(
-        *open_data(value), Settings(**{"batch_size": 8, "budget_bytes": 8 * MB, **settings})
+        *open_data(value), LoaderSettings(**{"batch_size": 8, "budget_bytes": 8 * MB, **settings})
     )
 
 

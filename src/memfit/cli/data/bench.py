@@ -30,11 +30,11 @@ def run(args: argparse.Namespace) -> int:
     from memfit.cli.data_arguments import read_options, read_source
     from memfit.report.data import render_data_json, render_timing
     from memfit.streaming.inspect.speed import time_stream
-    from memfit.streaming.loader.loader import Settings
+    from memfit.streaming.loader.loader import LoaderSettings
     from memfit.streaming.open_data import open_data
     from memfit.units import parse_size
 
-    settings = Settings(args.batch_size, parse_size(args.budget), seed=0)
+    settings = LoaderSettings(args.batch_size, parse_size(args.budget), seed=0)
     value, options = read_source(args), read_options(args)
     with Console(stderr=True).status("Streaming"):
         timing = time_stream(lambda: open_data(value, options), settings, args.seconds)

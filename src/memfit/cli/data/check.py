@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memfit.streaming.data.reading import ReadOptions
-    from memfit.streaming.inspect.verify import Checked
+    from memfit.streaming.inspect.verify import Verification
 
 HELP = "Read all of some data, and say whether it is whole."
 
@@ -30,9 +30,9 @@ def run(args: argparse.Namespace) -> int:
     return 1 if checked.problems else 0
 
 
-def _check(value: Any, options: "ReadOptions") -> "Checked":
+def _check(value: Any, options: "ReadOptions") -> "Verification":
     from memfit.errors import DataError
-    from memfit.streaming.inspect.verify import Checked, check_source, check_store
+    from memfit.streaming.inspect.verify import Verification, check_source, check_store
     from memfit.streaming.open_data import open_data
     from memfit.streaming.store.format import accepts_folder
 
@@ -42,4 +42,4 @@ def _check(value: Any, options: "ReadOptions") -> "Checked":
             return check_store(Path(value))
         return check_source(source)
     except DataError as error:  # it cannot even be opened
-        return Checked(None, (str(error),))
+        return Verification(None, (str(error),))

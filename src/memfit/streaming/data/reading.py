@@ -12,7 +12,7 @@ from memfit.streaming.data.ragged import Ragged, concatenate
 from memfit.streaming.data.source import Ranges, Source, Values, row_bytes
 
 # Rows that are read together where there are no groups.
-_PIECE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20
 FEATURES = ("columns", "matrix")
 
 
@@ -98,26 +98,26 @@ def join_values(parts: Sequence[Values]) -> Values:
     return np.concatenate([one for one in parts if not isinstance(one, Ragged)])
 
 
-def piece_bytes(source: Source) -> int:
-    """Returns the most that the values of one of `read_pieces` take."""
+def chunk_bytes(source: Source) -> int:
+    """Returns the most that the values of one of `read_chunks` take."""
     if source.groups is None:
-        return max(_PIECE_BYTES, int(row_bytes(source.schema)))
+        return max(_CHUNK_BYTES, int(row_bytes(source.schema)))
     return int((source.groups[1:] - source.groups[:-1]).max() * row_bytes(source.schema))
 
 
-def read_pieces(source: Source, ranges: Ranges) -> Iterator[tuple[int, Mapping[str, Values]]]:
+def read_chunks(source: Source, ranges: Ranges) -> Iterator[tuple[int, Mapping[str, Values]]]:
     """Gives the rows of all ranges, no more than a group at a time, and the place of the first."""
     edges = None if source.groups is None else source.groups.tolist()
-    most = max(1, int(_PIECE_BYTES / row_bytes(source.schema)))
+    most = max(1, int(_CHUNK_BYTES / row_bytes(source.schema)))
     at = 0
     for start, stop in ranges:
         if edges is None:
-            pieces = [(one, min(one + most, stop)) for one in range(start, stop, most)]
+            chunks = [(one, min(one + most, stop)) for one in range(start, stop, most)]
         else:
-            pieces = [
+            chunks = [
                 (edges[group] + first, edges[group] + last)
                 for group, first, last in cut(edges, start, stop)
             ]
-        for first, last in pieces:
+        for first, last in chunks:
             yield at, source.read(first, last)
             at += last - first

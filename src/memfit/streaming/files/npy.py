@@ -25,7 +25,7 @@ NAME = "values"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class ArrayLocation:
     """Where an array lies in a file.
 
     Attributes:
@@ -60,7 +60,7 @@ class Npy:
     is_shuffled = False
     scratch_bytes = 0
 
-    def __init__(self, files: Mapping[str, tuple[DataFile, Stored]]) -> None:
+    def __init__(self, files: Mapping[str, tuple[DataFile, ArrayLocation]]) -> None:
         self._files = dict(files)
         self.schema = tuple(
             Column(name, stored.dtype.newbyteorder("="), stored.shape[1:])
@@ -117,7 +117,7 @@ def open_file(path: Path) -> Npy:
     return Npy({NAME: (file, read_header(file, 0, str(path), file.size_bytes))})
 
 
-def read_header(file: DataFile, offset: int, name: str, stop: int) -> Stored:
+def read_header(file: DataFile, offset: int, name: str, stop: int) -> ArrayLocation:
     """Returns what the header at `offset` says of the array that follows it, up to `stop`.
 
     Args:
@@ -142,7 +142,7 @@ def read_header(file: DataFile, offset: int, name: str, stop: int) -> Stored:
             "writes. Write it again."
         ) from None
     _check_kind(name, shape, dtype, is_by_column=is_by_column)
-    stored = Stored(dtype, shape, offset + head.tell())
+    stored = ArrayLocation(dtype, shape, offset + head.tell())
     if stored.stop > stop:
         raise DataError(
             f"{name} is cut: its header promises {shape[0]} rows of {stored.row_bytes} bytes, the "
@@ -187,4 +187,6 @@ def open_object(value: Any) -> Npy:
     first = np.frombuffer(mapping, np.uint8).ctypes.data
     begin = value.offset - value.offset % mmap.ALLOCATIONGRANULARITY
     offset = begin + value.ctypes.data - first
-    return Npy({NAME: (DataFile(Path(value.filename)), Stored(value.dtype, value.shape, offset))})
+    return Npy(
+        {NAME: (DataFile(Path(value.filename)), ArrayLocation(value.dtype, value.shape, offset))}
+    )

@@ -15,7 +15,7 @@ from memfit.streaming.store.format import Checksum, file_names
 _OFFSET = np.dtype(np.int64)
 
 
-class Scattered:
+class PartitionedColumn:
     """The values of a column, or the steps of sequences and their lengths.
 
     Args:

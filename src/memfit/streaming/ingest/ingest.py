@@ -10,8 +10,8 @@ from memfit.errors import UsageError
 from memfit.messages import show_progress
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.data.source import row_bytes
-from memfit.streaming.ingest.partition import plan_scattering, region_bytes
-from memfit.streaming.ingest.passes import JOURNAL, scatter
+from memfit.streaming.ingest.partition import plan_partition, region_bytes
+from memfit.streaming.ingest.passes import JOURNAL, write_partition
 from memfit.streaming.open_data import open_data
 from memfit.streaming.store.atomic_folder import check_room, find_size, find_unfinished, unfinished
 
@@ -77,7 +77,7 @@ def write_shuffled(
         )
     opened, _ = open_data(source, options)
     budget_bytes = check_size_text("budget", budget)
-    scattering = plan_scattering(opened, budget_bytes, seed)
+    partition = plan_partition(opened, budget_bytes, seed)
     needed_bytes = opened.num_rows * row_bytes(opened.schema)
     needed_bytes += min(needed_bytes, region_bytes(budget_bytes))
     check_room(needed_bytes - find_size(find_unfinished(folder)), folder)
@@ -86,7 +86,7 @@ def write_shuffled(
         unfinished(folder, keeps=True) as beside,
         show_progress(2 * opened.num_rows, title) as tell,
     ):
-        scatter(scattering, beside, tell).write(beside)
+        write_partition(partition, beside, tell).write(beside)
         opened.check()
         (beside / JOURNAL).unlink()
     return folder

@@ -10,7 +10,7 @@ from memfit.streaming.store.format import Checksum
 
 
 @dataclass(slots=True)
-class Progress:
+class IngestProgress:
     """What an earlier try has done.
 
     Attributes:
@@ -40,9 +40,9 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> Progress:
+    def read(self) -> IngestProgress:
         """Returns what was done; a line that was cut by a kill does not count."""
-        progress = Progress()
+        progress = IngestProgress()
         text = self._path.read_bytes() if self._path.exists() else b""
         whole = text[: text.rfind(b"\n") + 1]
         try:
@@ -53,7 +53,7 @@ class Journal:
                     else:
                         setattr(progress, name, value)
         except (ValueError, AttributeError, TypeError):  # damaged by somebody
-            return Progress()
+            return IngestProgress()
         if len(whole) < len(text):
             os.truncate(self._path, len(whole))
         return progress

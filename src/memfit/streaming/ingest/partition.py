@@ -32,7 +32,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Scattering:
+class Partition:
     """How rows are read, and to which regions they go.
 
     Attributes:
@@ -78,8 +78,8 @@ class Scattering:
         )
 
 
-def plan_scattering(source: Source, budget_bytes: int, seed: int) -> Scattering:
-    """Returns a scattering that takes no more memory than the budget.
+def plan_partition(source: Source, budget_bytes: int, seed: int) -> Partition:
+    """Returns a partition that takes no more memory than the budget.
 
     Raises:
         BudgetError: A row group and its copy do not fit.
@@ -88,7 +88,7 @@ def plan_scattering(source: Source, budget_bytes: int, seed: int) -> Scattering:
     chunk_rows = max(1, int(_CHUNK_SHARE * budget_bytes / size))
     num_regions = math.ceil(source.num_rows * size / region_bytes(budget_bytes))
     if source.groups is None:
-        return Scattering(source, equal_edges(source.num_rows, chunk_rows), num_regions, seed)
+        return Partition(source, equal_edges(source.num_rows, chunk_rows), num_regions, seed)
     largest = int(np.diff(source.groups).max())
     least_bytes = 2 * largest * size + source.scratch_bytes
     if least_bytes > budget_bytes:
@@ -97,32 +97,32 @@ def plan_scattering(source: Source, budget_bytes: int, seed: int) -> Scattering:
             f"least that would do is {format_size(least_bytes)}: the largest row group has "
             f"{largest} rows, {format_size(largest * size)}, and is there twice."
         )
-    return Scattering(source, source.groups, num_regions, seed)
+    return Partition(source, source.groups, num_regions, seed)
 
 
-def count_rows(scattering: Scattering) -> Counts:
+def count_rows(partition: Partition) -> Counts:
     """Returns how many rows each region gets."""
-    rows = np.zeros(scattering.num_regions, np.int64)
-    for chunk in range(scattering.num_chunks):
-        rows += count_each(scattering, scattering.draw_regions(chunk))
+    rows = np.zeros(partition.num_regions, np.int64)
+    for chunk in range(partition.num_chunks):
+        rows += count_each(partition, partition.draw_regions(chunk))
     return rows
 
 
-def count_steps(scattering: Scattering) -> dict[str, Counts]:
+def count_steps(partition: Partition) -> dict[str, Counts]:
     """Returns how many steps of each column of sequences a region gets: reads all of them."""
-    ragged = [one.name for one in scattering.source.schema if one.is_ragged]
-    steps = {name: np.zeros(scattering.num_regions, np.int64) for name in ragged}
+    ragged = [one.name for one in partition.source.schema if one.is_ragged]
+    steps = {name: np.zeros(partition.num_regions, np.int64) for name in ragged}
     if ragged:
-        for chunk, values in scattering.read():
-            regions = scattering.draw_regions(chunk)
+        for chunk, values in partition.read():
+            regions = partition.draw_regions(chunk)
             for name in ragged:
                 np.add.at(steps[name], regions, _lengths(values[name]))
     return steps
 
 
-def count_each(scattering: Scattering, regions: npt.NDArray[np.int64]) -> Counts:
+def count_each(partition: Partition, regions: npt.NDArray[np.int64]) -> Counts:
     """Returns how many of these rows go to each region."""
-    return np.bincount(regions, minlength=scattering.num_regions)
+    return np.bincount(regions, minlength=partition.num_regions)
 
 
 def region_bytes(budget_bytes: int) -> float:

@@ -84,7 +84,7 @@ class RegionFile:
         start, stop = self.find(region)
         return self._file.read(self._spare + start, self._spare + stop)
 
-    def is_whole(self, region: int) -> bool:
+    def is_intact(self, region: int) -> bool:
         """Whether a part holds what was added to it."""
         return zlib.crc32(_bytes_of(self.read(region))) == self.crcs[region]
 

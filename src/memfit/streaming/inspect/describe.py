@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from memfit.arguments import check_whole_number
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
-from memfit.streaming.order.shuffle_plan import know, least_budget_bytes, plan_mixing
+from memfit.streaming.order.shuffle_plan import gather_facts, least_budget_bytes, plan_mixing
 
 BUDGETS_BYTES = (16_000_000, 64_000_000, 256_000_000, 1_000_000_000, 4_000_000_000)
 
@@ -30,7 +30,7 @@ class ColumnInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class BudgetOutlook:
     """What a budget makes of a shuffled stream.
 
     Attributes:
@@ -72,7 +72,7 @@ class DataInfo:
     fingerprint: str
     batch_size: int
     least_budget_bytes: int
-    expected: tuple[Expected, ...]
+    expected: tuple[BudgetOutlook, ...]
 
 
 def inspect_data(source: Source, layout: Layout, batch_size: int) -> DataInfo:
@@ -82,15 +82,15 @@ def inspect_data(source: Source, layout: Layout, batch_size: int) -> DataInfo:
         UsageError: `batch_size` is no number above 0.
     """
     check_whole_number("batch_size", batch_size)
-    data = know(source, batch_size, shuffles=True)
+    data = gather_facts(source, batch_size, shuffles=True)
     # A little more, so that it is still enough when it is written with three figures.
     least_bytes = round(1.01 * least_budget_bytes(data))
-    expected: list[Expected] = []
+    expected: list[BudgetOutlook] = []
     for budget_bytes in BUDGETS_BYTES:
         is_enough = bool(expected) and expected[-1].deff == 1.0  # more would not be better
         if budget_bytes >= least_bytes and not is_enough:
             mixing = plan_mixing(data, budget_bytes)
-            expected.append(Expected(budget_bytes, mixing.deff, mixing.window_rows))
+            expected.append(BudgetOutlook(budget_bytes, mixing.deff, mixing.window_rows))
     return DataInfo(
         num_rows=source.num_rows,
         size_bytes=round(source.num_rows * row_bytes(source.schema)),

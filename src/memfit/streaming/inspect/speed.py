@@ -13,7 +13,7 @@ import numpy as np
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.loader.map_batches import count_rows
 
 # With fewer batches their variance tells little.
@@ -24,7 +24,7 @@ Open = Callable[[], tuple[Source, Layout]]
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class PassTiming:
     """One pass over data.
 
     Attributes:
@@ -43,7 +43,7 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class StreamTiming:
     """How fast data streams.
 
     Attributes:
@@ -61,8 +61,8 @@ class Timing:
 
     batch_size: int
     budget_bytes: int
-    first: Timed
-    second: Timed
+    first: PassTiming
+    second: PassTiming
     deff: float
     label_deff: float | None
     resume_s: float
@@ -70,7 +70,7 @@ class Timing:
     load: float | None
 
 
-def time_stream(open_it: Open, settings: Settings, most_s: float) -> Timing:
+def time_stream(open_it: Open, settings: LoaderSettings, most_s: float) -> StreamTiming:
     """Measures shuffled passes over data.
 
     Args:
@@ -85,7 +85,7 @@ def time_stream(open_it: Open, settings: Settings, most_s: float) -> Timing:
     loader = Loader(*open_it(), settings)
     idle_bytes = read_tree_bytes()
     first, second = (_pass(loader, most_s, idle_bytes) for _ in range(2))
-    return Timing(
+    return StreamTiming(
         batch_size=settings.most_rows,
         budget_bytes=settings.budget_bytes,
         first=first,
@@ -102,10 +102,10 @@ def _warm_up() -> None:
     """What is loaded or set up once is not the stream's."""
     from memfit.streaming.open_data import open_data
 
-    list(Loader(*open_data(np.zeros((9, 2))), Settings(2, 4_000_000, seed=0)).run())
+    list(Loader(*open_data(np.zeros((9, 2))), LoaderSettings(2, 4_000_000, seed=0)).run())
 
 
-def _pass(loader: Loader, most_s: float, idle_bytes: int) -> Timed:
+def _pass(loader: Loader, most_s: float, idle_bytes: int) -> PassTiming:
     num_rows = 0
     with Peak() as peak, contextlib.closing(loader.run()) as batches:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -116,7 +116,7 @@ def _pass(loader: Loader, most_s: float, idle_bytes: int) -> Timed:
         wall_s, cpu_s = time.perf_counter() - wall, time.process_time() - cpu
         peak_bytes = max(0, peak.read() - idle_bytes)
     size_bytes = round(num_rows * row_bytes(loader.source.schema))
-    return Timed(num_rows, wall_s, cpu_s, size_bytes, peak_bytes)
+    return PassTiming(num_rows, wall_s, cpu_s, size_bytes, peak_bytes)
 
 
 def _measure_deff(loader: Loader, most_s: float) -> float | None:

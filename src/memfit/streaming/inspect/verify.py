@@ -19,7 +19,7 @@ _MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Verification:
     """What a check found.
 
     Attributes:
@@ -35,7 +35,7 @@ class Checked:
     checksums: int | None = None
 
 
-def check_store(folder: Path) -> Checked:
+def check_store(folder: Path) -> Verification:
     """Compares all files of a folder that `memfit.ingest` wrote with their checksums."""
     manifest = read_manifest(folder)
     problems = []
@@ -47,17 +47,17 @@ def check_store(folder: Path) -> Checked:
                 problems.append(str(error))
             tell(part.stop - part.start)
     found = tuple(problems[:_MOST_PROBLEMS])
-    return Checked(manifest.num_rows, found, checksums=len(manifest.checksums))
+    return Verification(manifest.num_rows, found, checksums=len(manifest.checksums))
 
 
-def check_source(source: Source) -> Checked:
+def check_source(source: Source) -> Verification:
     """Reads every row once. What cannot be read is passed over, to find what else there is."""
     not_numbers = {one.name: 0 for one in source.schema}
     with show_progress(source.num_rows, "checking") as tell:
         found = _read_all(source, not_numbers, tell)
         problems = tuple(itertools.islice(found, _MOST_PROBLEMS))
     counted = tuple((name, number) for name, number in not_numbers.items() if number)
-    return Checked(source.num_rows, problems, counted)
+    return Verification(source.num_rows, problems, counted)
 
 
 def _read_all(source: Source, not_numbers: dict[str, int], tell: Advance) -> Iterator[str]:

@@ -19,7 +19,7 @@ from memfit.streaming.data.source import (
     reserve,
 )
 from memfit.streaming.loader.windows import LoadedWindow, load_window, read_windows
-from memfit.streaming.order.buckets import Bucketed, BucketedEpoch
+from memfit.streaming.order.buckets import BucketEpoch, BucketOrder
 from memfit.streaming.order.epoch import Epoch, Order
 
 Columns = dict[str, Array]
@@ -64,13 +64,13 @@ class Batches:
         most_held: How many batches there may be at a time.
     """
 
-    def __init__(self, source: Source, order: Order | Bucketed, most_held: int = 1) -> None:
+    def __init__(self, source: Source, order: Order | BucketOrder, most_held: int = 1) -> None:
         self.source = source
         self.order = order
-        self._grid = order.lengths.grid if isinstance(order, Bucketed) else None
+        self._grid = order.lengths.grid if isinstance(order, BucketOrder) else None
         # Memory is used again for batches of the same number of rows only.
         self._most_kept = most_held if self._grid is None else 0
-        self._last_epoch: tuple[int, Epoch | BucketedEpoch] | None = None
+        self._last_epoch: tuple[int, Epoch | BucketEpoch] | None = None
         self._last_window: tuple[int, int, LoadedWindow] | None = None
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class Batches:
             row += batch.add(self._load(epoch, layout, layout.find_window(row)), row)
         return batch.finish(self._grid)
 
-    def _lay_out(self, epoch: int) -> Epoch | BucketedEpoch:
+    def _lay_out(self, epoch: int) -> Epoch | BucketEpoch:
         if self._last_epoch is None or self._last_epoch[0] != epoch:
             self._last_epoch = (epoch, self.order.epoch(epoch))
         return self._last_epoch[1]
@@ -129,7 +129,7 @@ class Batches:
             else source
         )
 
-    def _load(self, epoch: int, layout: Epoch | BucketedEpoch, index: int) -> LoadedWindow:
+    def _load(self, epoch: int, layout: Epoch | BucketEpoch, index: int) -> LoadedWindow:
         if self._last_window is None or self._last_window[:2] != (epoch, index):
             self._last_window = None  # before memory for the next is taken
             window = layout.window(index)

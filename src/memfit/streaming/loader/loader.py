@@ -11,28 +11,28 @@ from memfit.errors import UsageError
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
 from memfit.streaming.loader.batches import Batches
-from memfit.streaming.loader.map_batches import Mapped, count_rows, map_in_order
-from memfit.streaming.loader.position import Position, Progress, State, read_state
-from memfit.streaming.order.buckets import Bucketed
+from memfit.streaming.loader.map_batches import BatchMap, count_rows, map_in_order
+from memfit.streaming.loader.position import PassTracker, Position, State, read_state
+from memfit.streaming.order.buckets import BucketOrder
 from memfit.streaming.order.epoch import Order, Rows, equal_edges
 from memfit.streaming.order.lengths import Lengths
 from memfit.streaming.order.shuffle_plan import (
-    Data,
+    DataFacts,
     Mixing,
+    add_length_facts,
+    gather_facts,
     keep_mixing,
-    know,
-    know_lengths,
     plan_mixing,
     share_of_rows,
 )
 from memfit.streaming.views.concatenate import describe
-from memfit.streaming.views.sequence_lengths import KnowsLengths
+from memfit.streaming.views.sequence_lengths import HasLengths
 from memfit.streaming.views.subset import split_rows
 from memfit.units import format_size
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class LoaderSettings:
     """What a user asks of a stream.
 
     Attributes:
@@ -94,13 +94,17 @@ class Loader:
     """
 
     def __init__(
-        self, source: Source, layout: Layout, settings: Settings, mapped: Mapped | None = None
+        self,
+        source: Source,
+        layout: Layout,
+        settings: LoaderSettings,
+        mapped: BatchMap | None = None,
     ) -> None:
         self.source = source
         self.layout = layout
         self.settings = settings
         self.mapped = mapped
-        self.progress = Progress()
+        self.progress = PassTracker()
         self._fingerprint: str | None = None
         self._use(plan_mixing(self._data, settings.budget_bytes))
 
@@ -219,12 +223,12 @@ class Loader:
         )
 
     @property
-    def _data(self) -> Data:
+    def _data(self) -> DataFacts:
         lengths, mapped = self._lengths, self.mapped
         batch_size = self.settings.most_rows if lengths is None else lengths.mean_batch
-        data = know(self.source, batch_size, shuffles=self.settings.seed is not None)
+        data = gather_facts(self.source, batch_size, shuffles=self.settings.seed is not None)
         if lengths is not None:
-            return know_lengths(
+            return add_length_facts(
                 data, self.source, lengths, 0.0 if mapped is None else mapped.growth
             )
         if mapped is None:
@@ -235,7 +239,7 @@ class Loader:
     def _lengths(self) -> Lengths | None:
         if self.settings.tokens is None:
             return None
-        lengths = self.source.lengths if isinstance(self.source, KnowsLengths) else None
+        lengths = self.source.lengths if isinstance(self.source, HasLengths) else None
         assert lengths is not None  # noqa: S101  # measured before a loader is made
         return lengths
 
@@ -262,7 +266,7 @@ class Loader:
         )
         self._batches = Batches(self.source, self._order(edges), mixing.held_batches)
 
-    def _order(self, edges: Rows) -> Order | Bucketed:
+    def _order(self, edges: Rows) -> Order | BucketOrder:
         settings, lengths = self.settings, self._lengths
         order = Order(
             edges,
@@ -275,7 +279,7 @@ class Loader:
         )
         if lengths is not None:
             costs = lengths.share_out(edges, share_of_rows(self.source.schema))
-            return Bucketed(dataclasses.replace(order, costs=costs), lengths)
+            return BucketOrder(dataclasses.replace(order, costs=costs), lengths)
         if order.num_batches == 0:
             raise UsageError(
                 f"No batch is left: drop_remainder=True, batch_size={settings.batch_size} and "
@@ -284,7 +288,7 @@ class Loader:
         return order
 
 
-def _describe_batch(settings: Settings) -> str:
+def _describe_batch(settings: LoaderSettings) -> str:
     if settings.tokens is None:
         return str(settings.batch_size)
     return f"at most {settings.tokens:,} tokens"

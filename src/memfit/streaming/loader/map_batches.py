@@ -29,7 +29,7 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class BatchMap:
     """What a function makes of batches.
 
     Attributes:
@@ -59,7 +59,7 @@ class Mapped:
         return made
 
 
-def learn_mapping(function: Function, source: Source, layout: Layout, num_rows: int) -> Mapped:
+def learn_mapping(function: Function, source: Source, layout: Layout, num_rows: int) -> BatchMap:
     """Runs a function on the first rows of a source, or on all, to see what it makes of them.
 
     Raises:
@@ -85,7 +85,7 @@ def learn_mapping(function: Function, source: Source, layout: Layout, num_rows: 
     is_ragged = any(one.is_ragged for one in source.schema)
     specs = _walk(made, lambda array: _learn(array, num_rows, is_ragged=is_ragged))
     size_bytes = sum(array.nbytes for array in _leaves(made))
-    return Mapped(function, specs, size_bytes / num_rows, size_bytes / max(given_bytes, 1))
+    return BatchMap(function, specs, size_bytes / num_rows, size_bytes / max(given_bytes, 1))
 
 
 def map_in_order(

@@ -66,7 +66,7 @@ class Pass:
         return not self.is_open and self.used <= 1 and not self.is_finished
 
 
-class Progress:
+class PassTracker:
     """Follows the passes of a stream.
 
     A pass that is over is followed by the next epoch, also if it was left early; but a look at one

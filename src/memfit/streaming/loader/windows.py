@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from memfit.streaming.data.ragged import GrowingRagged, Ragged
-from memfit.streaming.data.reading import read_pieces
+from memfit.streaming.data.reading import read_chunks
 from memfit.streaming.data.source import Array, Source, allocate, read_into
-from memfit.streaming.order.buckets import BucketedEpoch
+from memfit.streaming.order.buckets import BucketEpoch
 from memfit.streaming.order.epoch import Epoch, Window
 
 _AHEAD = 2
@@ -61,7 +61,7 @@ def load_window(source: Source, window: Window, arrays: Mapping[str, Array]) -> 
 
 
 def read_windows(
-    source: Source, epoch: Epoch | BucketedEpoch, first: int = 0
+    source: Source, epoch: Epoch | BucketEpoch, first: int = 0
 ) -> Generator[LoadedWindow, None, None]:
     """Gives the windows of an epoch from `first` on; each is valid until the next is asked for.
 
@@ -96,7 +96,7 @@ def read_windows(
 
 def _read_ahead(
     source: Source,
-    windows: tuple[Epoch | BucketedEpoch, int],
+    windows: tuple[Epoch | BucketEpoch, int],
     free: "queue.SimpleQueue[dict[str, Array] | None]",
     ready: "queue.SimpleQueue[LoadedWindow | BaseException]",
     is_over: threading.Event,
@@ -120,7 +120,7 @@ def _load_ragged(source: Source, window: Window, arrays: Mapping[str, Array]) ->
         for one in source.schema
         if one.mean_length is not None
     }
-    for at, read in read_pieces(source, window.ranges):
+    for at, read in read_chunks(source, window.ranges):
         for name, values in read.items():
             if isinstance(values, Ragged):
                 found[name].add(values)

@@ -24,7 +24,7 @@ _BATCHES = 0xBA7C
 
 
 @dataclass(frozen=True, slots=True)
-class BucketedEpoch:
+class BucketEpoch:
     """All rows of one epoch in their order, and where batches begin.
 
     Attributes:
@@ -84,7 +84,7 @@ class BucketedEpoch:
         )
 
 
-class Bucketed:
+class BucketOrder:
     """In which order rows come, and how they are cut into batches of similar length.
 
     Args:
@@ -111,14 +111,14 @@ class Bucketed:
             tried = (self._cut(rows.epoch(number)) for number in range(_TRIED_EPOCHS))
             self.num_batches = max(_count(one) for one in tried)
 
-    def epoch(self, number: int) -> BucketedEpoch:
+    def epoch(self, number: int) -> BucketEpoch:
         """Returns the order of all rows in an epoch.
 
         One that needs more batches than there are is drawn again, and one that needs fewer has
         some cut in two.
         """
         if self.seed is None:
-            return BucketedEpoch(self._rows.epoch(number), self.lengths, self._edges)
+            return BucketEpoch(self._rows.epoch(number), self.lengths, self._edges)
         for attempt in itertools.count():
             rows = self._rows.epoch(number + attempt * _FAR)
             cut = self._cut(rows)
@@ -128,7 +128,7 @@ class Bucketed:
         cut = _fill(cut, self.num_batches)
         sizes = [one[_order_batches(rows.key, index, len(one))] for index, one in enumerate(cut)]
         first_batches = _edges_of(np.array([len(one) for one in sizes]))
-        return BucketedEpoch(rows, self.lengths, _edges_of(np.concatenate(sizes)), first_batches)
+        return BucketEpoch(rows, self.lengths, _edges_of(np.concatenate(sizes)), first_batches)
 
     def _cut(self, rows: Epoch) -> list[Rows]:
         """The rows of all batches, window by window, the longest first."""

@@ -42,7 +42,7 @@ class Epoch:
     Attributes:
         starts: First row of each piece of the data, in the order of the stream.
         stops: The row after its last.
-        first_pieces: First piece of each window, and the number of pieces.
+        first_chunks: First piece of each window, and the number of pieces.
         first_rows: Where each window begins in the stream, and the number of rows.
         key: What the permutations of its windows are made from; `None` if rows stay as they are.
         batch_size: Rows of a batch.
@@ -51,7 +51,7 @@ class Epoch:
 
     starts: Rows
     stops: Rows
-    first_pieces: Rows
+    first_chunks: Rows
     first_rows: Rows
     key: tuple[int, ...] | None
     batch_size: int
@@ -60,7 +60,7 @@ class Epoch:
     @property
     def num_windows(self) -> int:
         """How many windows it has."""
-        return len(self.first_pieces) - 1
+        return len(self.first_chunks) - 1
 
     @property
     def largest_window(self) -> int:
@@ -88,7 +88,7 @@ class Epoch:
 
     def ranges(self, index: int) -> tuple[tuple[int, int], ...]:
         """Returns the rows of the source that a window holds, ascending."""
-        first, stop = self.first_pieces[index], self.first_pieces[index + 1]
+        first, stop = self.first_chunks[index], self.first_chunks[index + 1]
         starts, stops = self.starts[first:stop], self.stops[first:stop]
         if self.key is not None:
             by_place = np.argsort(starts)
@@ -159,10 +159,10 @@ class Order:
         each = costs / (stops - starts)
         starts, stops, kept = _cut_out(starts, stops, *self._places())
         sizes = stops - starts
-        first_pieces = _pack(np.cumsum(sizes * each[kept]), self.window_rows)
-        first_rows = np.concatenate(([0], np.cumsum(sizes)))[first_pieces]
+        first_chunks = _pack(np.cumsum(sizes * each[kept]), self.window_rows)
+        first_rows = np.concatenate(([0], np.cumsum(sizes)))[first_chunks]
         return Epoch(
-            starts, stops, first_pieces, first_rows, key, self.batch_size, self.drops_partial
+            starts, stops, first_chunks, first_rows, key, self.batch_size, self.drops_partial
         )
 
     def _places(self) -> tuple[int, int]:

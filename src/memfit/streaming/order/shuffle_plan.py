@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memfit.errors import BudgetError
-from memfit.streaming.data.reading import piece_bytes
+from memfit.streaming.data.reading import chunk_bytes
 from memfit.streaming.data.source import Schema, Source, row_bytes
 from memfit.streaming.order.lengths import Lengths
 from memfit.units import format_size
@@ -43,7 +43,7 @@ _SORTING_BYTES = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class DataFacts:
     """What must be known of data to plan for it.
 
     Attributes:
@@ -103,7 +103,7 @@ class Mixing:
     planned_bytes: int
 
 
-def plan_mixing(data: Data, budget_bytes: int) -> Mixing:
+def plan_mixing(data: DataFacts, budget_bytes: int) -> Mixing:
     """Returns the best mixing that a budget allows; what needs no mixing is read fast instead.
 
     Raises:
@@ -122,7 +122,9 @@ def plan_mixing(data: Data, budget_bytes: int) -> Mixing:
     return keep_mixing(data, budget_bytes, block_rows, window_rows)
 
 
-def keep_mixing(data: Data, budget_bytes: int, block_rows: int | None, window_rows: int) -> Mixing:
+def keep_mixing(
+    data: DataFacts, budget_bytes: int, block_rows: int | None, window_rows: int
+) -> Mixing:
     """Returns the mixing with blocks and windows of these sizes.
 
     Raises:
@@ -145,14 +147,14 @@ def keep_mixing(data: Data, budget_bytes: int, block_rows: int | None, window_ro
     )
 
 
-def predict_deff(data: Data, block_rows: int | None, window_rows: int) -> float:
+def predict_deff(data: DataFacts, block_rows: int | None, window_rows: int) -> float:
     """Returns the design effect on sorted data, where the rows of a block are alike.
 
     The mean of a window varies as that of its blocks, drawn from all blocks; a batch is drawn
     from the rows of the window.
 
     Example:
-    >>> round(predict_deff(Data(2_000_000, 400, 1024), 1024, 52 * 1024), 1)
+    >>> round(predict_deff(DataFacts(2_000_000, 400, 1024), 1024, 52 * 1024), 1)
     20.1
     """
     if window_rows >= data.num_rows:
@@ -167,7 +169,7 @@ def predict_deff(data: Data, block_rows: int | None, window_rows: int) -> float:
     return max(1.0, between + within)
 
 
-def least_budget_bytes(data: Data) -> int:
+def least_budget_bytes(data: DataFacts) -> int:
     """Returns the smallest budget with which this data can be streamed, to a thousandth."""
     too_small, enough = 0, 1
     while _most_window_rows(data, enough) < data.least_block:
@@ -181,7 +183,7 @@ def least_budget_bytes(data: Data) -> int:
     return enough
 
 
-def _choose_block(data: Data, window_rows: int, budget_bytes: int) -> int | None:
+def _choose_block(data: DataFacts, window_rows: int, budget_bytes: int) -> int | None:
     """The largest block that mixes well: large reads are fast."""
     if data.largest_group is not None:
         return None
@@ -195,12 +197,12 @@ def _choose_block(data: Data, window_rows: int, budget_bytes: int) -> int | None
     return max(1, min(block_rows, window_rows))
 
 
-def _most_window_rows(data: Data, budget_bytes: int) -> int:
+def _most_window_rows(data: DataFacts, budget_bytes: int) -> int:
     room_bytes = budget_bytes - _other_bytes(data, budget_bytes)
     return int(room_bytes / _WINDOWS / (data.row_bytes + _PLACE_BYTES))
 
 
-def _other_bytes(data: Data, budget_bytes: int) -> float:
+def _other_bytes(data: DataFacts, budget_bytes: int) -> float:
     """What is not in windows."""
     return (
         _FIXED_BYTES
@@ -210,23 +212,23 @@ def _other_bytes(data: Data, budget_bytes: int) -> float:
     )
 
 
-def _held_bytes(data: Data, budget_bytes: int) -> float:
+def _held_bytes(data: DataFacts, budget_bytes: int) -> float:
     share = _HELD_SHARE * (budget_bytes - _FIXED_BYTES - data.scratch_bytes)
     return min(max(share, _LEAST_HELD * data.batch_bytes), _MOST_HELD * data.batch_bytes)
 
 
-def _most_blocks(data: Data, budget_bytes: int) -> float:
+def _most_blocks(data: DataFacts, budget_bytes: int) -> float:
     if data.num_groups is not None:
         return data.num_groups
     affordable = _BLOCK_INDEX_SHARE * budget_bytes / _BLOCK_INDEX_BYTES
     return max(1.0, min(data.num_rows / data.least_block, affordable))
 
 
-def _rows_of(size_bytes: int, data: Data) -> int:
+def _rows_of(size_bytes: int, data: DataFacts) -> int:
     return max(1, int(size_bytes / data.row_bytes))
 
 
-def _refuse(data: Data, budget_bytes: int) -> None:
+def _refuse(data: DataFacts, budget_bytes: int) -> None:
     unit = "row group" if data.largest_group is not None else "block"
     block_bytes = data.least_block * data.row_bytes
     raise BudgetError(
@@ -237,27 +239,27 @@ def _refuse(data: Data, budget_bytes: int) -> None:
     )
 
 
-def know(source: Source, batch_size: int, *, shuffles: bool) -> Data:
+def gather_facts(source: Source, batch_size: int, *, shuffles: bool) -> DataFacts:
     """Returns what must be known of a source to plan for it."""
     groups = source.groups
     num_ragged = sum(one.is_ragged for one in source.schema)
     # Sequences are read piece by piece; groups have counted theirs.
     size_bytes = row_bytes(source.schema)
-    pieces_bytes = 0
+    chunks_bytes = 0
     if num_ragged and groups is None:
-        pieces_bytes = round(min(piece_bytes(source), source.num_rows * size_bytes))
-    return Data(
+        chunks_bytes = round(min(chunk_bytes(source), source.num_rows * size_bytes))
+    return DataFacts(
         num_rows=source.num_rows,
         row_bytes=size_bytes + _OFFSET_BYTES * num_ragged,
         batch_size=batch_size,
         largest_group=None if groups is None else int(np.diff(groups).max()),
         num_groups=None if groups is None else len(groups) - 1,
-        scratch_bytes=source.scratch_bytes + pieces_bytes,
+        scratch_bytes=source.scratch_bytes + chunks_bytes,
         needs_mixing=shuffles and not source.is_shuffled,
     )
 
 
-def know_lengths(data: Data, source: Source, lengths: Lengths, growth: float) -> Data:
+def add_length_facts(data: DataFacts, source: Source, lengths: Lengths, growth: float) -> DataFacts:
     """Returns what is known of data besides, where it is known how long sequences are.
 
     Args:

@@ -18,8 +18,8 @@ from memfit.streaming.sources.formats import (
     find_format,
     list_remote,
 )
-from memfit.streaming.views.columns import Selected
-from memfit.streaming.views.concatenate import chain
+from memfit.streaming.views.columns import ColumnSelection
+from memfit.streaming.views.concatenate import concatenate_sources
 
 _GLOB = frozenset("*?[")
 _ALL = ReadOptions()
@@ -59,7 +59,7 @@ def _open_all(values: Sequence[Any], options: ReadOptions) -> Source:
         str(one) if isinstance(one, str | os.PathLike) else f"part {at + 1}"
         for at, one in enumerate(values)
     ]
-    return chain([open_source(one, options) for one in values], names)
+    return concatenate_sources([open_source(one, options) for one in values], names)
 
 
 def _open_located(path: Path | RemotePath, options: ReadOptions) -> Source:
@@ -74,7 +74,9 @@ def _open_located(path: Path | RemotePath, options: ReadOptions) -> Source:
             f"No file matches {path}. Check the path; expected names that end in "
             f"{', '.join(ENDINGS)}."
         )
-    return chain([_open_remote(one, options) for one in known], [str(one) for one in known])
+    return concatenate_sources(
+        [_open_remote(one, options) for one in known], [str(one) for one in known]
+    )
 
 
 def _open_remote(path: RemotePath, options: ReadOptions) -> Source:
@@ -122,7 +124,7 @@ def _open(found: Format, opener: Callable[..., Any], value: Any, options: ReadOp
     source = cast("Source", opener(value, **arguments))
     if options.columns is None or found.reads_columns:
         return source
-    return Selected(source, options.columns)
+    return ColumnSelection(source, options.columns)
 
 
 def _format_of(path: Path | RemotePath) -> Format:

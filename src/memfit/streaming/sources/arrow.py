@@ -13,7 +13,7 @@ from memfit.streaming.files.optional_packages import load
 from memfit.streaming.files.remote import RemoteFile, RemotePath
 from memfit.streaming.sources import arrow_tables
 from memfit.streaming.sources.arrow_tables import ArrowFile
-from memfit.streaming.sources.row_groups import Grouped, edges_of
+from memfit.streaming.sources.row_groups import RowGroupSource, edges_of
 
 # A record batch as it is stored, and decompressed.
 _DECODING = 2
@@ -54,7 +54,7 @@ class ArrowSource(ArrowFile):
         if not self._numbers:
             raise DataError(f"{path} has no rows. Leave it out, or write it again.")
         scratch_bytes = int(_DECODING * max(sizes) * row_bytes(tuple(schema)))
-        Grouped.__init__(
+        RowGroupSource.__init__(
             self, tuple(schema), edges_of([one for one in sizes if one > 0]), scratch_bytes
         )
 

@@ -21,7 +21,7 @@ from memfit.streaming.data.source import Array, Column, Values
 from memfit.streaming.files.local import DataFile
 from memfit.streaming.files.optional_packages import load
 from memfit.streaming.files.remote import RemoteFile, RemotePath
-from memfit.streaming.sources.row_groups import Grouped
+from memfit.streaming.sources.row_groups import RowGroupSource
 
 # What the numbers of categorical columns are given as.
 _CODES = np.dtype("int32")
@@ -204,10 +204,10 @@ def _refusal(field: Any, where: str) -> str:
     )
 
 
-class ArrowFile(Grouped):
+class ArrowFile(RowGroupSource):
     """A file that pyarrow opens and that may stay open between reads.
 
-    Those that are made of it call `Grouped.__init__` when they know their columns.
+    Those that are made of it call `RowGroupSource.__init__` when they know their columns.
 
     Args:
         path: Where it is.

@@ -23,7 +23,7 @@ _LEAST_CHUNK, _MOST_CHUNK = 8, 1024
 _SAMPLES = 8
 
 
-class Indexed:
+class RowsByIndex:
     """The rows of an object.
 
     Its type and shapes are those of row 0; other rows are checked when they are read. Nobody knows
@@ -141,7 +141,7 @@ def accepts_object(value: Any) -> bool:
     )
 
 
-def open_object(value: Any) -> Indexed:
+def open_object(value: Any) -> RowsByIndex:
     """Returns the rows of an object.
 
     Raises:
@@ -153,4 +153,4 @@ def open_object(value: Any) -> Indexed:
             f"Cannot stream the {type(value).__name__} row by row: a PyDataset gives batches. Say "
             "so: memfit.stream(memfit.batches(...)), or give the files or arrays that it reads."
         )
-    return Indexed(value)
+    return RowsByIndex(value)

@@ -35,7 +35,7 @@ def open_file(path: Path | RemotePath) -> Source:
     Raises:
         DataError: A line cannot be read: with its number.
     """
-    delimited = Delimited(path)
+    delimited = CsvFile(path)
     file = DataFile(path) if isinstance(path, Path) else RemoteFile(path)
     while True:
         try:
@@ -61,7 +61,7 @@ class _AgainError(Exception):
         self.adapt = adapt
 
 
-class Delimited:
+class CsvFile:
     """How a file is read.
 
     Args:

@@ -13,16 +13,16 @@ from memfit.errors import DataError
 from memfit.streaming.data.reading import pick
 from memfit.streaming.data.source import Column, Source, Values
 from memfit.streaming.files.local import DataFile
-from memfit.streaming.files.npy import Npy, Stored
+from memfit.streaming.files.npy import ArrayLocation, Npy
 from memfit.streaming.files.optional_packages import load
 from memfit.streaming.sources.chunked import ChunkedArray, check_rows, group_edges
-from memfit.streaming.sources.row_groups import Grouped
+from memfit.streaming.sources.row_groups import RowGroupSource
 
 # A chunk as it is stored and decompressed.
 _DECODING = 2
 
 
-class Hdf5Source(Grouped):
+class Hdf5Source(RowGroupSource):
     """Datasets of which some are stored in chunks.
 
     Args:
@@ -111,7 +111,7 @@ def open_datasets(path: Path, find: Callable[[Any], Mapping[str, Any]]) -> Sourc
     file = DataFile(path)
     with reading(file, "its header"), _open(path) as opened:
         found = find(opened)
-        arrays = {name: _know(one) for name, one in found.items()}
+        arrays = {name: _describe_chunks(one) for name, one in found.items()}
         check_rows(str(path), {name: one.shape for name, one in arrays.items()})
         for name, one in arrays.items():
             _check_kind(path, name, one.dtype)
@@ -120,7 +120,7 @@ def open_datasets(path: Path, find: Callable[[Any], Mapping[str, Any]]) -> Sourc
         return Hdf5Source(file, arrays)
     return Npy(
         {
-            name: (file, Stored(one.dtype, one.shape, offsets[name] or 0))
+            name: (file, ArrayLocation(one.dtype, one.shape, offsets[name] or 0))
             for name, one in arrays.items()
         }
     )
@@ -151,7 +151,7 @@ def _open(path: Path) -> Any:
         return h5py.File(path, "r", rdcc_nbytes=0)  # the script has it open, with locks
 
 
-def _know(dataset: Any) -> ChunkedArray:
+def _describe_chunks(dataset: Any) -> ChunkedArray:
     return ChunkedArray(dataset.dtype, dataset.shape, dataset.chunks)
 
 

@@ -24,8 +24,8 @@ from memfit.streaming.data.source import (
     spread,
 )
 from memfit.streaming.sources import arrow_tables
-from memfit.streaming.sources.by_index import Indexed
-from memfit.streaming.views.columns import Selected
+from memfit.streaming.sources.by_index import RowsByIndex
+from memfit.streaming.views.columns import ColumnSelection
 
 # Rows that are taken out of the table at a time are there twice.
 _CHUNK_BYTES = 32 * 1024
@@ -33,7 +33,7 @@ _SAMPLES = 64
 _WHERE = "the Dataset"
 
 
-class Table:
+class DatasetRows:
     """The rows of a dataset.
 
     Args:
@@ -115,13 +115,13 @@ def open_object(value: Any, columns: Sequence[str] | None = None) -> Source:
     if len(value) == 0:
         raise DataError("The Dataset has no rows: its len() is 0.")
     if value.format["type"] == "custom":  # a function of the user makes the rows
-        made = Indexed(value)
-        return made if columns is None else Selected(made, columns)
+        made = RowsByIndex(value)
+        return made if columns is None else ColumnSelection(made, columns)
     names = pick(columns, value.format["columns"], _WHERE)
     if not all(_is_plain(value.data.schema.field(name).type) for name in names):
-        return Indexed(value.with_format("numpy", columns=names))
+        return RowsByIndex(value.with_format("numpy", columns=names))
     schema = tuple(_describe(value.data, name) for name in names)
-    return Table(value.with_format("arrow", columns=names), schema)
+    return DatasetRows(value.with_format("arrow", columns=names), schema)
 
 
 def _is_plain(kind: Any) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from memfit.errors import DataChangedError, DataError
 from memfit.streaming.data.source import Array, Source, Values
 from memfit.streaming.sources.pictures import ENDINGS, Pictures, in_chunks, map_in_threads
-from memfit.streaming.store.cache_folder import Room
+from memfit.streaming.store.cache_folder import DiskRoom
 from memfit.streaming.store.spool import spool
 
 # How many are decoded together, and what they take at most.
@@ -69,7 +69,7 @@ class Folder:
         first = pictures.decode(str(self.paths[0]), self.paths[0].read_bytes())
         number = max(1, min(_AT_A_TIME, _CHUNK_BYTES // first.nbytes))
         height, width, _ = first.shape
-        Room(
+        DiskRoom(
             f"{len(self.paths)} pictures of {height} x {width}", "give a smaller image_size"
         ).check(len(self.paths) * (first.nbytes + _LABEL.itemsize))
 

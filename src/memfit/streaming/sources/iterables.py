@@ -15,7 +15,7 @@ from memfit.streaming.store.spool_once import spool_once
 
 
 @dataclass(frozen=True, slots=True)
-class Batched:
+class BatchIterable:
     """Data that comes in batches.
 
     Attributes:
@@ -35,7 +35,7 @@ class Batched:
         return begin(self.value)
 
 
-def batches(value: Callable[[], Iterable[Any]] | Iterable[Any]) -> Batched:
+def batches(value: Callable[[], Iterable[Any]] | Iterable[Any]) -> BatchIterable:
     """Says that data comes in batches: `memfit.stream(memfit.batches(value), ...)`.
 
     They are read once, when the stream is made, and cut anew into batches of its size.
@@ -59,7 +59,7 @@ def batches(value: Callable[[], Iterable[Any]] | Iterable[Any]) -> Batched:
     ```
     """
     check_iterable(value)
-    return Batched(value)
+    return BatchIterable(value)
 
 
 def begin(value: Any) -> Iterator[Any]:
@@ -144,7 +144,7 @@ def open_object(value: Any) -> Source:
         UsageError: It can be iterated only once, or gives batches and nobody said so.
         DataError: Its rows differ, or there are none.
     """
-    if isinstance(value, Batched):
+    if isinstance(value, BatchIterable):
         return spool_once(collect_batches(value, value.name), name=value.name)
     if is_torch_loader(value):
         raise UsageError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from memfit.errors import DataError
 from memfit.streaming.data.reading import pick
 from memfit.streaming.files.local import DataFile
-from memfit.streaming.files.npy import Npy, Stored, read_header
+from memfit.streaming.files.npy import ArrayLocation, Npy, read_header
 
 _LOCAL_HEADER = struct.Struct("<26xHH")
 _ENDING = ".npy"
@@ -50,7 +50,7 @@ def open_file(path: Path, columns: Sequence[str] | None = None) -> Npy:
     return Npy({name: (file, stored) for name, stored in found.items()})
 
 
-def _find(file: DataFile, member: zipfile.ZipInfo) -> Stored:
+def _find(file: DataFile, member: zipfile.ZipInfo) -> ArrayLocation:
     name = f"{file.path}[{member.filename.removesuffix(_ENDING)}]"
     if member.compress_type != zipfile.ZIP_STORED:
         raise DataError(

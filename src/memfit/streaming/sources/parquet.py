@@ -16,10 +16,10 @@ from memfit.streaming.files.optional_packages import load
 from memfit.streaming.files.remote import RemotePath
 from memfit.streaming.sources import arrow_tables
 from memfit.streaming.sources.arrow_tables import ArrowFile
-from memfit.streaming.sources.row_groups import Grouped, edges_of
+from memfit.streaming.sources.row_groups import RowGroupSource, edges_of
 
 # Columns that are decoded together: enough to keep all cores at work, and little to hold.
-_PIECE_BYTES = 4_000_000
+_CHUNK_BYTES = 4_000_000
 # Rows of lists that are decoded together: how lists are cut takes several times their values.
 _STEP_BYTES = 500_000
 # What decoding takes, relative to what comes out of it: measured, with what the allocator keeps.
@@ -65,11 +65,11 @@ class ParquetSource(ArrowFile):
             for name in names
         ]
         _check_nulls(metadata, places, schema, str(path))
-        self._pieces = _cut_columns(schema, max(sizes))
-        scratch_bytes = max(_decoding_bytes(one, max(sizes)) for one in self._pieces)
+        self._chunks = _cut_columns(schema, max(sizes))
+        scratch_bytes = max(_decoding_bytes(one, max(sizes)) for one in self._chunks)
         self.held_bytes = _INDEX_BYTES * metadata.num_row_groups * metadata.num_columns
         groups = edges_of([one for one in sizes if one > 0])
-        Grouped.__init__(self, tuple(schema), groups, scratch_bytes + self.held_bytes)
+        RowGroupSource.__init__(self, tuple(schema), groups, scratch_bytes + self.held_bytes)
         self.schema = tuple(self._find_categories(fields.field(one.name), one) for one in schema)
 
     def decode(self, group: int) -> Iterator[tuple[str, Values]]:
@@ -77,11 +77,11 @@ class ParquetSource(ArrowFile):
         by_name = {one.name: one for one in self.schema}
         number = self._numbers[group]
         where = f"{self._file.path}, row group {number},"
-        for piece in self._pieces:
-            if _is_nested(piece[0]):
-                yield piece[0].name, self._decode_lists(by_name[piece[0].name], number, where)
+        for chunk in self._chunks:
+            if _is_nested(chunk[0]):
+                yield chunk[0].name, self._decode_lists(by_name[chunk[0].name], number, where)
                 continue
-            table = self._read([one.name for one in piece], number)
+            table = self._read([one.name for one in chunk], number)
             for name in table.column_names:
                 yield name, arrow_tables.to_values(table.column(name), by_name[name], where)
             del table  # before the next is decoded
@@ -169,22 +169,22 @@ def _check_nulls(
 
 
 def _cut_columns(schema: Sequence[Column], num_rows: int) -> list[list[Column]]:
-    pieces: list[list[Column]] = []
+    chunks: list[list[Column]] = []
     for one in schema:
-        is_alone = not pieces or _is_nested(one) or _is_nested(pieces[-1][0])
-        if is_alone or _bytes_of([*pieces[-1], one], num_rows) > _PIECE_BYTES:
-            pieces.append([])
-        pieces[-1].append(one)
-    return pieces
+        is_alone = not chunks or _is_nested(one) or _is_nested(chunks[-1][0])
+        if is_alone or _bytes_of([*chunks[-1], one], num_rows) > _CHUNK_BYTES:
+            chunks.append([])
+        chunks[-1].append(one)
+    return chunks
 
 
 def _is_nested(column: Column) -> bool:
     return column.is_ragged or bool(column.shape)
 
 
-def _decoding_bytes(piece: Sequence[Column], num_rows: int) -> int:
-    size = _bytes_of(piece, num_rows)
-    if not _is_nested(piece[0]):
+def _decoding_bytes(chunk: Sequence[Column], num_rows: int) -> int:
+    size = _bytes_of(chunk, num_rows)
+    if not _is_nested(chunk[0]):
         return _DECODING * size
     return _DECODING_LISTS * size + min(_KEPT * size, _KEPT_BYTES)
 

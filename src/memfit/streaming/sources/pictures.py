@@ -21,8 +21,8 @@ _THREADS = 2 * (os.cpu_count() or 1)
 # Of what is quicker than this, most is Python code, and threads only wait for one another.
 _QUICK_S = 0.0004
 
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Pictures:
@@ -95,15 +95,15 @@ class Pictures:
 
 
 def map_in_threads(
-    function: Callable[[Given], Made], chunks: Iterable[list[Given]]
-) -> Iterator[list[Made]]:
+    function: Callable[[Item], Result], chunks: Iterable[list[Item]]
+) -> Iterator[list[Result]]:
     """Gives what a function makes of each chunk; while one is used, the next is made.
 
     The first are made by one thread, which tells whether more would help.
     """
     num_threads = 1
 
-    def make(some: list[Given]) -> list[Made]:
+    def make(some: list[Item]) -> list[Result]:
         nonlocal num_threads
         begun_s = time.perf_counter()
         made = [function(one) for one in some]
@@ -112,7 +112,7 @@ def map_in_threads(
         return made
 
     with _make_pool(1) as single, _make_pool(_THREADS) as many:
-        waiting: Iterator[list[Made]] | None = None
+        waiting: Iterator[list[Result]] | None = None
         for chunk in chunks:
             # A part for each thread: to hand over every single one takes as long as to decode it.
             parts = in_chunks(chunk, -(-len(chunk) // num_threads))
@@ -128,7 +128,7 @@ def _make_pool(num_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(num_threads, thread_name_prefix="memfit-decode")
 
 
-def in_chunks(values: Iterable[Given], number: int) -> Iterator[list[Given]]:
+def in_chunks(values: Iterable[Item], number: int) -> Iterator[list[Item]]:
     """Gives values, so many at a time."""
     left = iter(values)
     while chunk := list(itertools.islice(left, number)):

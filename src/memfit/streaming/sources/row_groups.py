@@ -16,7 +16,7 @@ from memfit.streaming.data.source import Array, Ranges, Schema, Values
 LEAST_GROUP_BYTES = 16 * 1024
 
 
-class Grouped(ABC):
+class RowGroupSource(ABC):
     """Rows that come a group at a time; what makes a group of them is left to others.
 
     Args:
@@ -48,7 +48,7 @@ class Grouped(ABC):
 
     def read(self, start: int, stop: int) -> dict[str, Values]:
         """Returns rows; a group of which only some are read is kept for the next read."""
-        found = [self._read_group(*piece) for piece in cut(self._edges, start, stop)]
+        found = [self._read_group(*chunk) for chunk in cut(self._edges, start, stop)]
         if not self.stays_open:
             self.close()
         return {one.name: join_values([each[one.name] for each in found]) for one in self.schema}
@@ -56,8 +56,8 @@ class Grouped(ABC):
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Reads rows into arrays; no group is decoded twice for ranges in ascending order."""
         at = 0
-        pieces = (piece for start, stop in ranges for piece in cut(self._edges, start, stop))
-        for group, found in itertools.groupby(pieces, key=lambda piece: piece[0]):
+        chunks = (chunk for start, stop in ranges for chunk in cut(self._edges, start, stop))
+        for group, found in itertools.groupby(chunks, key=lambda chunk: chunk[0]):
             inside = [(start, stop) for _, start, stop in found]
             for name, values in self.decode(group):
                 _copy(values, inside, into[name][at:])

@@ -10,13 +10,13 @@ import numpy as np
 from memfit.streaming.data.source import Array, Ranges, Source, Values, read_into
 from memfit.streaming.sources.arrays import NAME, Arrays
 from memfit.streaming.store.spool import spool
-from memfit.streaming.views.concatenate import Chained, chain
-from memfit.streaming.views.zip import Together
+from memfit.streaming.views.concatenate import Concatenation, concatenate_sources
+from memfit.streaming.views.zip import Zip
 
 _CHUNK_BYTES = 4_000_000
 
 
-class Spilled:
+class ArraysOnDisk:
     """Rows of an array that are in the cache now; the array itself is not kept.
 
     Args:
@@ -73,21 +73,21 @@ def _find(source: Source) -> Iterator[Arrays]:
     if isinstance(source, Arrays):
         if _is_in_memory(source.array):
             yield source
-    elif isinstance(source, Chained):
+    elif isinstance(source, Concatenation):
         for part in source.parts:
             yield from _find(part)
-    elif isinstance(source, Together):
+    elif isinstance(source, Zip):
         for part in source.parts.values():
             yield from _find(part)
 
 
 def _replace(source: Source) -> Source:
     if isinstance(source, Arrays) and _is_in_memory(source.array):
-        return Spilled(source)
-    if isinstance(source, Chained):
-        return chain([_replace(one) for one in source.parts])
-    if isinstance(source, Together):
-        return Together({name: _replace(one) for name, one in source.parts.items()})
+        return ArraysOnDisk(source)
+    if isinstance(source, Concatenation):
+        return concatenate_sources([_replace(one) for one in source.parts])
+    if isinstance(source, Zip):
+        return Zip({name: _replace(one) for name, one in source.parts.items()})
     return source
 
 

@@ -77,7 +77,7 @@ class TFRecord:
     def read(self, start: int, stop: int) -> dict[str, Values]:
         """Returns rows."""
         decode, stack = self._examples.decode, self._examples.stack
-        chunks = read_chunks(self._file, self._index, start, stop)
+        chunks = read_record_chunks(self._file, self._index, start, stop)
         parts = [stack([decode(one) for one in chunk]) for chunk in chunks] or [stack([])]
         return {one.name: join_values([part[one.name] for part in parts]) for one in self.schema}
 
@@ -126,7 +126,7 @@ def _decode(examples: Examples, records: Iterable[Record]) -> Iterator[Mapping[s
 
 
 def _read_records(file: DataFile, index: "Index", number: int) -> Iterator[Record]:
-    return itertools.chain.from_iterable(read_chunks(file, index, 0, number))
+    return itertools.chain.from_iterable(read_record_chunks(file, index, 0, number))
 
 
 def _in_chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
@@ -186,7 +186,9 @@ def make_index(file: DataFile) -> Index:
     return Index(number, every, np.array([*marks, at]))
 
 
-def read_chunks(file: DataFile, index: Index, start: int, stop: int) -> Iterator[list[Record]]:
+def read_record_chunks(
+    file: DataFile, index: Index, start: int, stop: int
+) -> Iterator[list[Record]]:
     """Gives the records from `start` to `stop`, some at a time."""
     at, end = start // index.every, -(-stop // index.every)
     while at < end:

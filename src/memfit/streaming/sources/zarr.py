@@ -16,7 +16,7 @@ from memfit.streaming.data.source import Column, Values, spread
 from memfit.streaming.files.npy import NAME
 from memfit.streaming.files.optional_packages import load
 from memfit.streaming.sources.chunked import ChunkedArray, check_rows, group_edges
-from memfit.streaming.sources.row_groups import Grouped
+from memfit.streaming.sources.row_groups import RowGroupSource
 
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 # What is read, and chunks as they are stored: Zarr reads several at a time.
@@ -25,7 +25,7 @@ _SAMPLES = 16
 _SAMPLE_BYTES = 4096
 
 
-class ZarrArrays(Grouped):
+class ZarrArrays(RowGroupSource):
     """Arrays in any store.
 
     Args:

@@ -24,7 +24,7 @@ def find_cache() -> Path:
     return Path(home) / "memfit" / "streams"
 
 
-class Room:
+class DiskRoom:
     """Room in the cache for the rows of one stream; others make room, the oldest first.
 
     Args:

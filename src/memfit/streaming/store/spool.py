@@ -27,7 +27,7 @@ from memfit.streaming.data.source import Array, Column, Ranges, Source, Values
 from memfit.streaming.files.local import DataFile
 from memfit.streaming.files.remote import RemoteFile
 from memfit.streaming.store.atomic_folder import find_writer, unfinished
-from memfit.streaming.store.cache_folder import ADVICE, Room, find_cache
+from memfit.streaming.store.cache_folder import ADVICE, DiskRoom, find_cache
 from memfit.streaming.store.format import Checksum, Manifest, Store, file_names
 from memfit.streaming.store.leases import begin_use
 from memfit.streaming.store.npy_files import GrowingFile
@@ -40,7 +40,7 @@ _OFFSET = np.dtype(np.int64)
 _LOCK = threading.RLock()
 
 
-class Spooled:
+class CachedRows:
     """Rows of a cache that stands for other data.
 
     Args:
@@ -129,7 +129,7 @@ def spool(
     except BaseException:
         end_use()
         raise
-    source = Spooled(store, check, categories)
+    source = CachedRows(store, check, categories)
     weakref.finalize(source, end_use)
     return source
 
@@ -191,7 +191,7 @@ def _write_rows(
     tell: Callable[[int], None],
 ) -> Manifest:
     columns: dict[str, _Spooling] = {}
-    room = Room(name)
+    room = DiskRoom(name)
     num_rows = 0
     with contextlib.ExitStack() as stack:
         for at, batch in enumerate(batches, start=1):

@@ -20,7 +20,7 @@ from memfit.streaming.data.source import (
     Values,
     read_into,
 )
-from memfit.streaming.views.sequence_lengths import KnowsLengths
+from memfit.streaming.views.sequence_lengths import HasLengths
 from memfit.streaming.views.subset import split_rows
 
 _WEIGHT = PARTS[2]
@@ -28,7 +28,7 @@ _DTYPE = np.dtype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class WeightTable:
     """The weight of each class.
 
     Attributes:
@@ -47,7 +47,7 @@ class Table:
         return np.where(self.classes[at] == labels, self.weights[at], _DTYPE.type(1))
 
 
-class Weighed:
+class RowsWithWeights:
     """A source with one more column: the weight that follows from the label.
 
     Args:
@@ -57,7 +57,7 @@ class Weighed:
         table: The weight of each class; `None` for 1.
     """
 
-    def __init__(self, source: Source, label: str, weight: str, table: Table | None) -> None:
+    def __init__(self, source: Source, label: str, weight: str, table: WeightTable | None) -> None:
         self._source = source
         self._label = label
         self._weight = weight
@@ -69,7 +69,7 @@ class Weighed:
         self.groups = source.groups
         self.is_shuffled = source.is_shuffled
         self.scratch_bytes = source.scratch_bytes
-        self.lengths = source.lengths if isinstance(source, KnowsLengths) else None
+        self.lengths = source.lengths if isinstance(source, HasLengths) else None
         self.fingerprint = source.fingerprint
         self.check = source.check
 
@@ -90,19 +90,19 @@ class Weighed:
         read_into(self._source, ranges, inner)
         into[name][:num_rows] = self._weigh(into[self._label][:num_rows], own)
 
-    def in_epoch(self, seed: int, epoch: int) -> "Weighed":
+    def in_epoch(self, seed: int, epoch: int) -> "RowsWithWeights":
         """Returns the rows of an epoch."""
         if not isinstance(self._source, ChangesByEpoch):
             return self
         rows = self._source.in_epoch(seed, epoch)
-        return Weighed(rows, self._label, self._weight, self._table)
+        return RowsWithWeights(rows, self._label, self._weight, self._table)
 
     def split(self, share: float) -> tuple[Source, Source]:
         """Returns two sides; as in `fit`, classes weigh nothing in the second, for validation."""
         first, second = split_rows(self._source, share)
         return (
-            Weighed(first, self._label, self._weight, self._table),
-            Weighed(second, self._label, self._weight, None),
+            RowsWithWeights(first, self._label, self._weight, self._table),
+            RowsWithWeights(second, self._label, self._weight, None),
         )
 
     def _weigh(self, labels: Any, own: Any) -> Array:
@@ -129,10 +129,10 @@ def weigh_classes(
     # A feature may be called so already.
     free = (_WEIGHT + "_" * number for number in itertools.count())
     weight = own or next(one for one in free if one not in names)
-    return Weighed(source, label, weight, table), Layout((*layout.parts[:2], weight))
+    return RowsWithWeights(source, label, weight, table), Layout((*layout.parts[:2], weight))
 
 
-def make_table(weights: object, argument: str) -> Table:
+def make_table(weights: object, argument: str) -> WeightTable:
     """Returns the weights by class that a user gave.
 
     Raises:
@@ -144,7 +144,7 @@ def make_table(weights: object, argument: str) -> Table:
     found = [weights[one] for one in classes]
     if not all(isinstance(one, int | float) and 0 <= one < math.inf for one in found):
         _refuse(weights, argument, "weights of 0 or more")
-    return Table(np.array(classes), np.array(found, _DTYPE))
+    return WeightTable(np.array(classes), np.array(found, _DTYPE))
 
 
 def find_label(source: Source, layout: Layout, argument: str) -> str:

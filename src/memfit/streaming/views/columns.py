@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from memfit.streaming.data.reading import pick, piece_bytes, read_pieces
+from memfit.streaming.data.reading import chunk_bytes, pick, read_chunks
 from memfit.streaming.data.source import Array, Ranges, Source, Values
 
 
-class Selected:
+class ColumnSelection:
     """A source without some of its columns: these are read, and left out.
 
     Args:
@@ -24,7 +24,7 @@ class Selected:
         self.num_rows = source.num_rows
         self.groups = source.groups
         self.is_shuffled = source.is_shuffled
-        self.scratch_bytes = source.scratch_bytes + piece_bytes(source)
+        self.scratch_bytes = source.scratch_bytes + chunk_bytes(source)
 
     def fingerprint(self) -> str:
         """Returns the text of all columns and the names of these."""
@@ -41,7 +41,7 @@ class Selected:
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Reads rows into arrays, a piece at a time."""
-        for at, values in read_pieces(self._source, ranges):
+        for at, values in read_chunks(self._source, ranges):
             for one in self.schema:
                 found = values[one.name]
                 into[one.name][at : at + len(found)] = found

@@ -29,7 +29,7 @@ _MOST_OPEN = 128
 _MOST_SHOWN = 5
 
 
-class Chained:
+class Concatenation:
     """Sources with the same columns, one after another.
 
     Args:
@@ -75,9 +75,9 @@ class Chained:
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Reads rows into arrays."""
         at = 0
-        pieces = (piece for start, stop in ranges for piece in cut(self._edges, start, stop))
+        chunks = (chunk for start, stop in ranges for chunk in cut(self._edges, start, stop))
         # Neighbours from one part are read in one go.
-        for index, found in itertools.groupby(pieces, key=lambda piece: piece[0]):
+        for index, found in itertools.groupby(chunks, key=lambda chunk: chunk[0]):
             inside = [(start, stop) for _, start, stop in found]
             with self._using(self.parts[index]):
                 read_into(self.parts[index], inside, {name: one[at:] for name, one in into.items()})
@@ -94,7 +94,7 @@ class Chained:
                 part.close()
 
 
-def chain(parts: Sequence[Source], names: Sequence[str] | None = None) -> Source:
+def concatenate_sources(parts: Sequence[Source], names: Sequence[str] | None = None) -> Source:
     """Returns one source for all parts.
 
     Args:
@@ -106,7 +106,7 @@ def chain(parts: Sequence[Source], names: Sequence[str] | None = None) -> Source
     """
     if len(parts) == 1:
         return parts[0]
-    return Chained(parts, names or [f"part {at + 1}" for at in range(len(parts))])
+    return Concatenation(parts, names or [f"part {at + 1}" for at in range(len(parts))])
 
 
 def _common_schema(parts: Sequence[Source], names: Sequence[str]) -> Schema:

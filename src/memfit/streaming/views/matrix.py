@@ -7,14 +7,14 @@ import numpy as np
 
 from memfit.errors import DataError
 from memfit.streaming.data.ragged import Ragged
-from memfit.streaming.data.reading import piece_bytes, read_pieces
+from memfit.streaming.data.reading import chunk_bytes, read_chunks
 from memfit.streaming.data.source import Array, Column, Ranges, Source, Values, allocate
 
 NAME = "x"
 # What Keras computes in; of other numbers its layers would make these themselves.
 _DTYPE = np.dtype("float32")
 # Rows as they are read; allocators keep the last piece for a while when the next is read.
-_PIECES = 2
+_CHUNKS = 2
 
 
 class Matrix:
@@ -41,7 +41,7 @@ class Matrix:
         self.num_rows = source.num_rows
         self.groups = source.groups
         self.is_shuffled = source.is_shuffled
-        self.scratch_bytes = source.scratch_bytes + _PIECES * piece_bytes(source)
+        self.scratch_bytes = source.scratch_bytes + _CHUNKS * chunk_bytes(source)
 
     def fingerprint(self) -> str:
         """Returns a text made of that of the columns and of their order."""
@@ -65,7 +65,7 @@ class Matrix:
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
         """Reads rows into arrays, a piece at a time."""
-        for at, values in read_pieces(self._source, ranges):
+        for at, values in read_chunks(self._source, ranges):
             self._put(values, {name: one[at:] for name, one in into.items()})
             del values  # before the next are read
 

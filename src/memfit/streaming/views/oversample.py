@@ -29,15 +29,15 @@ from memfit.streaming.data.source import (
     read_into,
     row_bytes,
 )
-from memfit.streaming.views.class_weights import Table, find_label, make_table
-from memfit.streaming.views.subset import Part, split_rows
-from memfit.streaming.views.zip import Together
+from memfit.streaming.views.class_weights import WeightTable, find_label, make_table
+from memfit.streaming.views.subset import RowSubset, split_rows
+from memfit.streaming.views.zip import Zip
 
 # Rows whose weights are kept as one sum, unless they are large or very many.
 _STRIDE = 16
 _MOST_SUMS = 500_000
 # Rows that are read in one go while those that were drawn are looked for.
-_PIECE_BYTES = 1_000_000
+_CHUNK_BYTES = 1_000_000
 # Places that are looked up together, and what each takes meanwhile.
 _MOST_PLACES = 32_768
 _PLACE_BYTES = 80
@@ -55,7 +55,7 @@ class Weigher:
         table: For labels: the weight of each class.
     """
 
-    def __init__(self, given: Array | str, table: Table | None = None) -> None:
+    def __init__(self, given: Array | str, table: WeightTable | None = None) -> None:
         self._given = given
         self._table = table
 
@@ -81,9 +81,9 @@ class Weigher:
 
     def read_all(self, source: Source, stride: int) -> Iterator[Weights]:
         """Gives the weights of all rows, several strides at a time; reads no more than it must."""
-        if isinstance(self._given, str) and isinstance(source, Together):
+        if isinstance(self._given, str) and isinstance(source, Zip):
             source = source.narrow(self._given)
-        num_rows = stride * max(1, int(_PIECE_BYTES / row_bytes(source.schema) / stride))
+        num_rows = stride * max(1, int(_CHUNK_BYTES / row_bytes(source.schema) / stride))
         with show_progress(source.num_rows, "weighing rows") as tell:
             for start in range(0, source.num_rows, num_rows):
                 stop = min(start + num_rows, source.num_rows)
@@ -91,12 +91,12 @@ class Weigher:
                 yield self.weigh([(start, stop)], read)
                 tell(stop - start)
 
-    def of_part(self, part: Part) -> "Weigher":
+    def of_part(self, part: RowSubset) -> "Weigher":
         """Returns the same for some of the rows."""
         return self if isinstance(self._given, str) else Weigher(part.take(self._given))
 
 
-class Drawn:
+class OversampledRows:
     """Rows of a source, drawn by their weights.
 
     Args:
@@ -116,16 +116,16 @@ class Drawn:
         self.schema = source.schema
         self.num_rows = source.num_rows
         self.check = source.check
-        piece_rows = max(1, int(_PIECE_BYTES / row_bytes(self.schema)))
-        self._stride = max(min(_STRIDE, piece_rows), math.ceil(self.num_rows / _MOST_SUMS))
+        chunk_rows = max(1, int(_CHUNK_BYTES / row_bytes(self.schema)))
+        self._stride = max(min(_STRIDE, chunk_rows), math.ceil(self.num_rows / _MOST_SUMS))
         self._sums = self._add_up()
-        self._piece = max(1, piece_rows // self._stride)
-        piece_bytes = self._piece * self._stride * row_bytes(self.schema)
+        self._chunk_strides = max(1, chunk_rows // self._stride)
+        chunk_bytes = self._chunk_strides * self._stride * row_bytes(self.schema)
         looking_bytes = min(_MOST_PLACES, self.num_rows) * _PLACE_BYTES + 2 * self._sums.nbytes
-        self.scratch_bytes = round(source.scratch_bytes + 2 * piece_bytes + looking_bytes)
+        self.scratch_bytes = round(source.scratch_bytes + 2 * chunk_bytes + looking_bytes)
         self._key = _make_key(0, 0)
 
-    def in_epoch(self, seed: int, epoch: int) -> "Drawn":
+    def in_epoch(self, seed: int, epoch: int) -> "OversampledRows":
         """Returns the rows of an epoch."""
         drawn = copy.copy(self)
         drawn._key = _make_key(seed, epoch)
@@ -159,8 +159,8 @@ class Drawn:
     def split(self, share: float) -> tuple[Source, Source]:
         """Returns two sides without a row in common; of the second every row comes once."""
         first, second = split_rows(self._source, share)
-        assert isinstance(first, Part)  # noqa: S101  # what is drawn from does not split itself
-        return Drawn(first, self._weigher.of_part(first)), second
+        assert isinstance(first, RowSubset)  # noqa: S101  # what is drawn from does not split itself
+        return OversampledRows(first, self._weigher.of_part(first)), second
 
     def _add_up(self) -> Weights:
         """Where each stride of rows begins, in places of an epoch; and where the last ends."""
@@ -186,13 +186,13 @@ class Drawn:
         by_stride = np.argsort(strides, kind="stable")
         touched, firsts = np.unique(strides[by_stride], return_index=True)
         firsts = np.append(firsts, len(places))
-        for at in range(0, len(touched), self._piece):
-            piece = touched[at : at + self._piece]
-            where = by_stride[firsts[at] : firsts[at + len(piece)]]
-            rows, ends = self._read_piece(piece)
+        for at in range(0, len(touched), self._chunk_strides):
+            chunk = touched[at : at + self._chunk_strides]
+            where = by_stride[firsts[at] : firsts[at + len(chunk)]]
+            rows, ends = self._read_chunk(chunk)
             yield where, rows, np.searchsorted(ends, points[where], side="right")
 
-    def _read_piece(self, strides: Places) -> tuple[Mapping[str, Values], Weights]:
+    def _read_chunk(self, strides: Places) -> tuple[Mapping[str, Values], Weights]:
         """The rows of some strides, and where the part of each ends in all weights."""
         is_first = np.append(True, np.diff(strides) > 1)
         starts = strides[is_first] * self._stride
@@ -209,7 +209,7 @@ class Drawn:
         return rows, np.minimum(ends, finals).reshape(-1)
 
 
-def draw_rows(source: Source, layout: Layout, oversample: Any) -> tuple[Drawn, Layout]:
+def draw_rows(source: Source, layout: Layout, oversample: Any) -> tuple[OversampledRows, Layout]:
     """Returns the rows of a source, drawn by weights, and where their columns go.
 
     A column that is named for its weights is no input any more.
@@ -229,10 +229,12 @@ def draw_rows(source: Source, layout: Layout, oversample: Any) -> tuple[Drawn, L
         )
     if isinstance(oversample, Mapping):
         table = make_table(oversample, "oversample")
-        return Drawn(source, Weigher(find_label(source, layout, "oversample"), table)), layout
+        return OversampledRows(
+            source, Weigher(find_label(source, layout, "oversample"), table)
+        ), layout
     if isinstance(oversample, str):
         _require_column(source, oversample)
-        return Drawn(source, Weigher(oversample)), _without(layout, oversample)
+        return OversampledRows(source, Weigher(oversample)), _without(layout, oversample)
     array = np.asarray(oversample)
     if array.dtype.kind not in "fiub" or array.size != source.num_rows:
         raise UsageError(
@@ -240,7 +242,7 @@ def draw_rows(source: Source, layout: Layout, oversample: Any) -> tuple[Drawn, L
             f"an array with a number for each of {source.num_rows} rows. Received: "
             f"{type(oversample).__name__} of shape {array.shape}."
         )
-    return Drawn(source, Weigher(array.reshape(-1))), layout
+    return OversampledRows(source, Weigher(array.reshape(-1))), layout
 
 
 def _require_column(source: Source, name: str) -> None:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from memfit.errors import UsageError
 from memfit.messages import show_progress
 from memfit.streaming.data.ragged import Ragged
-from memfit.streaming.data.reading import read_pieces
+from memfit.streaming.data.reading import read_chunks
 from memfit.streaming.data.source import Array, Ranges, Source, Values, read_into
 from memfit.streaming.order.lengths import Lengths, make_grid
-from memfit.streaming.views.subset import Part, split_rows
+from memfit.streaming.views.subset import RowSubset, split_rows
 
 # Rows whose lengths are asked for in one go.
 _CHUNK_ROWS = 65_536
@@ -35,14 +35,14 @@ class ReadsLengths(Protocol):
 
 
 @runtime_checkable
-class KnowsLengths(Protocol):
+class HasLengths(Protocol):
     """A source that may know how long the sequences of all its rows are."""
 
     lengths: Lengths | None
     """`None` if nobody asked."""
 
 
-class Measured:
+class RowsWithLengths:
     """A source of which it is known how long sequences are.
 
     Args:
@@ -80,18 +80,20 @@ class Measured:
         """Reads rows into arrays."""
         read_into(self._source, ranges, into)
 
-    def split(self, share: float) -> tuple["Measured", "Measured"]:
+    def split(self, share: float) -> tuple["RowsWithLengths", "RowsWithLengths"]:
         """Returns two sides without a row in common: those of the source itself."""
         first, second = (self._of(part) for part in split_rows(self._source, share))
         return first, second
 
-    def _of(self, part: Source) -> "Measured":
-        assert isinstance(part, Part)  # noqa: S101  # what is measured does not split itself
+    def _of(self, part: Source) -> "RowsWithLengths":
+        assert isinstance(part, RowSubset)  # noqa: S101  # what is measured does not split itself
         steps = part.take(self.lengths.steps)
-        return Measured(part, dataclasses.replace(self.lengths, steps=steps), self._mean_lengths)
+        return RowsWithLengths(
+            part, dataclasses.replace(self.lengths, steps=steps), self._mean_lengths
+        )
 
 
-def measure(source: Source, tokens: int) -> Measured:
+def measure(source: Source, tokens: int) -> RowsWithLengths:
     """Returns a source that knows how long the sequences of all its rows are.
 
     A row with several sequences is as long as the longest of them.
@@ -130,7 +132,7 @@ def measure(source: Source, tokens: int) -> Measured:
     # The longest rows are padded to their own length, not beyond.
     grid = np.append(grid[grid < longest], max(longest, 1))
     means = {name: total / source.num_rows for name, total in totals.items()}
-    return Measured(source, Lengths(steps, grid, tokens), means)
+    return RowsWithLengths(source, Lengths(steps, grid, tokens), means)
 
 
 def _read_all(source: Source, names: list[str]) -> Iterator[Mapping[str, Counts]]:
@@ -139,7 +141,7 @@ def _read_all(source: Source, names: list[str]) -> Iterator[Mapping[str, Counts]
         for start in range(0, source.num_rows, _CHUNK_ROWS):
             yield source.read_lengths(start, min(start + _CHUNK_ROWS, source.num_rows))
         return
-    for _, values in read_pieces(source, [(0, source.num_rows)]):
+    for _, values in read_chunks(source, [(0, source.num_rows)]):
         yield {name: _lengths(values[name]) for name in names}
 
 

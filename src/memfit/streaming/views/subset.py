@@ -20,7 +20,7 @@ _SPLIT_SEED = 0x5EED
 Rows = npt.NDArray[np.int64]
 
 
-class Part:
+class RowSubset:
     """The rows of a source that lie in some ranges.
 
     Args:
@@ -111,10 +111,10 @@ def split_rows(source: Source, share: float) -> tuple[Source, Source]:
     return _part(source, *first), _part(source, *second)
 
 
-def _part(source: Source, starts: Rows, stops: Rows) -> Part:
+def _part(source: Source, starts: Rows, stops: Rows) -> RowSubset:
     kept = np.flatnonzero(stops > starts)
     kept = kept[np.argsort(starts[kept])]
-    return Part(source, starts[kept], stops[kept])
+    return RowSubset(source, starts[kept], stops[kept])
 
 
 def _unit_edges(source: Source) -> Rows:

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Mapping
 
 from memfit.errors import DataError
-from memfit.streaming.data.reading import piece_bytes
+from memfit.streaming.data.reading import chunk_bytes
 from memfit.streaming.data.source import (
     Array,
     Ranges,
@@ -17,7 +17,7 @@ from memfit.streaming.data.source import (
 )
 
 
-class Together:
+class Zip:
     """Sources with the same number of rows, as one.
 
     A source with one column gives it the name of the part; of others the columns are called
@@ -43,14 +43,14 @@ class Together:
         )
         # Those with the largest groups are the costliest to read in other parts than these.
         grouped = [one for one in sources if one.groups is not None]
-        self.groups = max(grouped, key=piece_bytes).groups if grouped else None
+        self.groups = max(grouped, key=chunk_bytes).groups if grouped else None
         self.is_shuffled = all(one.is_shuffled for one in sources)
         self.scratch_bytes = joint_scratch_bytes(sources)
 
-    def narrow(self, column: str) -> "Together":
+    def narrow(self, column: str) -> "Zip":
         """Returns the part that has a column, without the others."""
         name = next(name for name, own in self._names.items() if column in own.values())
-        return Together({name: self.parts[name]})
+        return Zip({name: self.parts[name]})
 
     def fingerprint(self) -> str:
         """Returns a text made of those of all parts."""

@@ -16,9 +16,9 @@ from memfit.streaming.data.layout import lay_out
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.source import Column
 from memfit.streaming.ingest.ingest import ingest
-from memfit.streaming.ingest.partition import plan_scattering
-from memfit.streaming.ingest.passes import scatter
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.ingest.partition import plan_partition
+from memfit.streaming.ingest.passes import write_partition
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.store.format import Store, verify
 from scripts.killed_ingest import generate
@@ -66,9 +66,9 @@ def test_every_order_is_as_likely(tmp_path):
     for seed in range(300):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        scattering = plan_scattering(source, budget_bytes=320, seed=seed)
+        scattering = plan_partition(source, budget_bytes=320, seed=seed)
         assert scattering.num_regions == 5
-        scatter(scattering, folder).write(folder)
+        write_partition(scattering, folder).write(folder)
         counts[order_of(folder), np.arange(20)] += 1
 
     chi_square = ((counts - 15) ** 2 / 15).sum()
@@ -89,7 +89,9 @@ def test_what_was_ingested_is_laid_out_as_before(tmp_path):
     left, right, y = np.arange(9), np.arange(9) + 10, np.arange(9) + 20
     ingest(({"left": left, "right": right}, y, np.ones(9)), tmp_path / "cache")
 
-    ((inputs, labels, weights),) = Loader(*open_data(tmp_path / "cache"), Settings(9, 4 * MB)).run()
+    ((inputs, labels, weights),) = Loader(
+        *open_data(tmp_path / "cache"), LoaderSettings(9, 4 * MB)
+    ).run()
 
     assert inputs["left"].tolist() == (labels - 20).tolist()
     assert inputs["right"].tolist() == (labels - 10).tolist()
@@ -99,12 +101,12 @@ def test_what_was_ingested_is_laid_out_as_before(tmp_path):
 def test_sequences_stay_whole(tmp_path):
     folder = tmp_path / "cache"
     folder.mkdir()
-    scatter(plan_scattering(Sentences(), budget_bytes=20_000, seed=1), folder).write(folder)
+    write_partition(plan_partition(Sentences(), budget_bytes=20_000, seed=1), folder).write(folder)
     verify(folder)
     source = Store(folder)
     assert source.schema[0].mean_length == 4.5
 
-    loader = Loader(source, lay_out(source.schema), Settings(32, 4 * MB, seed=2))
+    loader = Loader(source, lay_out(source.schema), LoaderSettings(32, 4 * MB, seed=2))
     seen = []
     for x, y in loader.run():
         assert x.shape == (len(y), (y % 10).max())
@@ -120,11 +122,11 @@ def test_groups_are_read_whole(tmp_path):
     folder = tmp_path / "cache"
     folder.mkdir()
 
-    scatter(plan_scattering(Grouped(), budget_bytes=50_000, seed=1), folder).write(folder)
+    write_partition(plan_partition(Grouped(), budget_bytes=50_000, seed=1), folder).write(folder)
 
     assert sorted(Store(folder).read(0, 1003)["y"]) == list(range(1003))
     with pytest.raises(BudgetError, match="largest row group has 17 rows"):
-        plan_scattering(Grouped(), budget_bytes=5000, seed=1)
+        plan_partition(Grouped(), budget_bytes=5000, seed=1)
 
 
 def test_a_damaged_file_is_found(tmp_path):

@@ -15,7 +15,7 @@ from streaming.ingest.test_ingest import Sentences
 from memfit.backends.feeds import Spec
 from memfit.errors import BudgetError, UsageError
 from memfit.streaming.data.layout import Layout, lay_out
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.loader.map_batches import learn_mapping
 from memfit.streaming.open_data import open_data
 
@@ -26,7 +26,7 @@ BATCH = 32
 def make_loader(function, source=None, layout=None, seed=1, **settings):
     source = source or Grouped()
     layout = layout or Layout(("x", "y"))
-    wanted = Settings(BATCH, settings.pop("budget", 8 * MB), seed, **settings)
+    wanted = LoaderSettings(BATCH, settings.pop("budget", 8 * MB), seed, **settings)
     return Loader(source, layout, wanted, learn_mapping(function, source, layout, BATCH))
 
 
@@ -39,7 +39,7 @@ def test_batches_are_mapped_and_keep_their_order():
         time.sleep(0.002 * (int(y[0]) % 3))
         return x * 2, y
 
-    plain = Loader(Grouped(), Layout(("x", "y")), Settings(BATCH, 8 * MB, seed=1))
+    plain = Loader(Grouped(), Layout(("x", "y")), LoaderSettings(BATCH, 8 * MB, seed=1))
     loader = make_loader(slower_at_times)
 
     for _ in range(2):
@@ -106,7 +106,7 @@ def test_of_sequences_the_length_is_left_open():
     mapped = learn_mapping(lambda x, y: (x + 1, y), source, lay_out(source.schema), BATCH)
 
     assert mapped.specs[0].shape == (None, None)
-    loader = Loader(source, lay_out(source.schema), Settings(BATCH, 8 * MB, seed=1), mapped)
+    loader = Loader(source, lay_out(source.schema), LoaderSettings(BATCH, 8 * MB, seed=1), mapped)
     assert sum(len(y) for _, y in loader.run()) == source.num_rows
 
 
@@ -202,18 +202,18 @@ def test_a_slow_consumer_is_waited_for():
 PEAK = """
 import numpy as np, sys
 from memfit.streaming.open_data import open_data
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.loader.map_batches import learn_mapping
 from memfit.measure.peak import Peak, read_tree_bytes
 source, layout = open_data(sys.argv[1])
 function = lambda x: x.astype("float32")
 warm = learn_mapping(function, source, layout, 16)
-list(Loader(source, layout, Settings(16, 24_000_000, 1), warm).run())
+list(Loader(source, layout, LoaderSettings(16, 24_000_000, 1), warm).run())
 mapped = learn_mapping(function, source, layout, 1024)
 idle = read_tree_bytes()
 with Peak() as peak:
     kept = []
-    for x in Loader(source, layout, Settings(1024, int(sys.argv[2]), 1), mapped).run():
+    for x in Loader(source, layout, LoaderSettings(1024, int(sys.argv[2]), 1), mapped).run():
         kept = [*kept[-1:], x]
     print(peak.read() - idle)
 """

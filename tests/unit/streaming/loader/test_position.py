@@ -1,6 +1,6 @@
 """Where a stream stands after what was done with it."""
 
-from memfit.streaming.loader.position import Position, Progress
+from memfit.streaming.loader.position import PassTracker, Position
 
 
 def run(progress, number, *, length=10, ahead=0, closed=True):
@@ -12,7 +12,7 @@ def run(progress, number, *, length=10, ahead=0, closed=True):
 
 
 def test_after_a_whole_pass_comes_the_next_epoch():
-    progress = Progress()
+    progress = PassTracker()
 
     run(progress, 10)
 
@@ -20,7 +20,7 @@ def test_after_a_whole_pass_comes_the_next_epoch():
 
 
 def test_a_look_at_one_batch_does_not_count():
-    progress = Progress()
+    progress = PassTracker()
 
     run(progress, 1)
 
@@ -28,7 +28,7 @@ def test_a_look_at_one_batch_does_not_count():
 
 
 def test_a_pass_that_was_left_can_be_saved_but_the_next_is_a_new_epoch():
-    progress = Progress()
+    progress = PassTracker()
 
     run(progress, 4)
 
@@ -37,7 +37,7 @@ def test_a_pass_that_was_left_can_be_saved_but_the_next_is_a_new_epoch():
 
 
 def test_during_a_pass_the_batch_in_hand_counts():
-    progress = Progress()
+    progress = PassTracker()
 
     run(progress, 1, closed=False)
 
@@ -45,7 +45,7 @@ def test_during_a_pass_the_batch_in_hand_counts():
 
 
 def test_what_waits_for_an_accelerator_does_not_count():
-    progress = Progress()
+    progress = PassTracker()
 
     run(progress, 4, ahead=1, closed=False)
 
@@ -53,7 +53,7 @@ def test_what_waits_for_an_accelerator_does_not_count():
 
 
 def test_the_last_batch_counts_when_the_pass_has_ended():
-    progress = Progress()
+    progress = PassTracker()
     current = run(progress, 10, ahead=1, closed=False)
     assert progress.position == Position(0, 9)
 
@@ -63,7 +63,7 @@ def test_the_last_batch_counts_when_the_pass_has_ended():
 
 
 def test_when_keras_built_the_model_on_some_batches_they_come_again():
-    progress = Progress()
+    progress = PassTracker()
     progress.move_to(Position(3, 7))
     run(progress, 2)
 
@@ -73,7 +73,7 @@ def test_when_keras_built_the_model_on_some_batches_they_come_again():
 
 
 def test_a_restored_pass_ends_with_its_epoch():
-    progress = Progress()
+    progress = PassTracker()
     progress.move_to(Position(3, 7))
 
     run(progress, 3)

@@ -17,7 +17,7 @@ from streaming.cases import Grouped
 
 from memfit.measure.peak import read_tree_bytes
 from memfit.streaming.data.layout import Layout
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 
 MB = 1_000_000
@@ -46,7 +46,7 @@ def make_loader(source, **settings):
     return Loader(
         source,
         Layout(("x", "y")),
-        Settings(**{"batch_size": 8, "budget_bytes": 3_100_000, **settings}),
+        LoaderSettings(**{"batch_size": 8, "budget_bytes": 3_100_000, **settings}),
     )
 
 
@@ -105,7 +105,7 @@ def test_an_interrupted_loop_ends_its_thread():
 
 def test_a_thousand_epochs_leave_nothing_behind(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((64, 4)))
-    loader = Loader(*open_data(tmp_path / "x.npy"), Settings(8, 4 * MB, seed=1))
+    loader = Loader(*open_data(tmp_path / "x.npy"), LoaderSettings(8, 4 * MB, seed=1))
     for _ in range(50):
         list(loader.run())
     before_bytes, files = read_tree_bytes(), count_files()
@@ -142,11 +142,11 @@ def test_a_batch_that_is_let_go_is_freed():
 PEAK = """
 import numpy as np, sys
 from memfit.streaming.open_data import open_data
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.measure.peak import Peak, read_tree_bytes
 budget = int(sys.argv[2])
-list(Loader(*open_data(np.zeros((9, 2))), Settings(2, 4_000_000, seed=1)).run())
-loader = Loader(*open_data(sys.argv[1]), Settings(64, budget, seed=1))
+list(Loader(*open_data(np.zeros((9, 2))), LoaderSettings(2, 4_000_000, seed=1)).run())
+loader = Loader(*open_data(sys.argv[1]), LoaderSettings(64, budget, seed=1))
 idle = read_tree_bytes()
 with Peak() as peak:
     for x in loader.run():

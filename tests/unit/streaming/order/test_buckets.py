@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memfit.streaming.order.buckets import Bucketed
+from memfit.streaming.order.buckets import BucketOrder
 from memfit.streaming.order.epoch import Order, equal_edges
 from memfit.streaming.order.lengths import Lengths, make_grid
 
@@ -44,7 +44,7 @@ def orders(draw):
     seed = draw(st.none() | st.integers(0, 2**63))
     known = make_lengths(lengths, max(lengths) + draw(st.integers(0, 1000)))
     costs = known.share_out(edges, draw(st.floats(0, 1)))
-    return Bucketed(Order(edges, window_rows, 1, seed, costs=costs), known)
+    return BucketOrder(Order(edges, window_rows, 1, seed, costs=costs), known)
 
 
 @given(orders())
@@ -67,7 +67,7 @@ def test_an_epoch_is_the_same_whenever_it_is_asked_for(order):
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=300), st.integers(0, 1000))
 def test_without_a_seed_a_batch_ends_where_the_next_row_would_not_fit(lengths, more):
     known = make_lengths(lengths, max(lengths) + more)
-    order = Bucketed(Order(equal_edges(len(lengths), 7), 50, 1), known)
+    order = BucketOrder(Order(equal_edges(len(lengths), 7), 50, 1), known)
 
     batches = batches_of(order)
 
@@ -83,7 +83,7 @@ def many():
     known = make_lengths(lengths, 8192)
     edges = equal_edges(len(lengths), 50)
     order = Order(edges, 5000, 1, seed=4, costs=known.share_out(edges, 0.0))
-    return Bucketed(order, known), lengths
+    return BucketOrder(order, known), lengths
 
 
 def test_little_of_a_batch_is_padding_and_lengths_do_not_come_sorted(many):
@@ -108,7 +108,7 @@ def test_rows_have_other_neighbours_in_every_epoch(many):
 
 def test_windows_of_long_rows_have_fewer_of_them(many):
     order, lengths = many
-    kept = Bucketed(dataclasses.replace(order._rows, seed=None), order.lengths)
+    kept = BucketOrder(dataclasses.replace(order._rows, seed=None), order.lengths)
     laid_out = kept.epoch(0)
 
     steps = [

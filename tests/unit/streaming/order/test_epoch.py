@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.streaming.order.epoch import Order, equal_edges
-from memfit.streaming.order.shuffle_plan import Data, predict_deff
+from memfit.streaming.order.shuffle_plan import DataFacts, predict_deff
 
 
 def rows_of(order, epoch=0, first_window=0):
@@ -145,6 +145,6 @@ def test_batch_means_on_sorted_rows_vary_as_predicted(block_rows, window_rows):
         variances.append(rows.reshape(-1, batch_size).mean(axis=1).var())
     measured = np.mean(variances) / (num_rows**2 / 12 / batch_size)
 
-    predicted = predict_deff(Data(num_rows, 4, batch_size), block_rows, window_rows)
+    predicted = predict_deff(DataFacts(num_rows, 4, batch_size), block_rows, window_rows)
 
     assert measured == pytest.approx(predicted, rel=0.15)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from memfit.errors import DataChangedError, DataError, UsageError
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 
 
@@ -34,7 +34,9 @@ class Many(Rows):
 
 
 def batches_of(value, **settings):
-    loader = Loader(*open_data(value), Settings(**{"batch_size": 40, "budget_bytes": 8_000_000}))
+    loader = Loader(
+        *open_data(value), LoaderSettings(**{"batch_size": 40, "budget_bytes": 8_000_000})
+    )
     return list(loader.run(**settings))
 
 
@@ -126,7 +128,7 @@ def test_an_object_without_rows_is_refused():
 
 def test_an_object_that_grows_is_noticed():
     rows = Rows(lambda i: i)
-    loader = Loader(*open_data(rows), Settings(8, 8_000_000))
+    loader = Loader(*open_data(rows), LoaderSettings(8, 8_000_000))
     rows.number += 1
 
     with pytest.raises(DataChangedError, match="had 40 rows and now has 41"):

@@ -16,7 +16,7 @@ from memfit.errors import DataError, MissingPackageError, UsageError
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.files import optional_packages
 from memfit.streaming.ingest.ingest import ingest
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 
 MB = 1_000_000
@@ -81,7 +81,7 @@ def test_lists_of_one_length_have_a_shape_and_others_are_padded_in_batches(tmp_p
     )
 
     source, layout = open_data(path)
-    batches = list(Loader(source, layout, Settings(5, 8 * MB)).run())
+    batches = list(Loader(source, layout, LoaderSettings(5, 8 * MB)).run())
 
     assert source.schema[0].shape == (4, 3)
     assert batches[1][0]["grid"].reshape(-1).tolist() == list(range(60, 108))
@@ -156,7 +156,7 @@ def test_a_table_becomes_a_matrix_in_the_order_of_its_columns(tmp_path):
     )
 
     source, layout = open_data(path, ReadOptions(label="y", columns=["b", "a"], features="matrix"))
-    x, y = next(Loader(source, layout, Settings(9, 4 * MB)).run())
+    x, y = next(Loader(source, layout, LoaderSettings(9, 4 * MB)).run())
 
     assert (x.dtype, x.shape) == (np.dtype("float32"), (9, 2))
     assert x[:, 0].tolist() == (np.arange(9) / 2).tolist()
@@ -190,7 +190,7 @@ def test_columns_of_any_source_can_be_left_out(tmp_path):
     (tmp_path / "d.csv").write_text("a,b,c\n" + "".join(f"{at},0,{at % 2}\n" for at in range(9)))
 
     source, layout = open_data(tmp_path / "d.csv", ReadOptions(label="c", columns=["a"]))
-    x, y = next(Loader(source, layout, Settings(4, 8 * MB, seed=1)).run())
+    x, y = next(Loader(source, layout, LoaderSettings(4, 8 * MB, seed=1)).run())
 
     assert [one.name for one in source.schema] == ["a", "c"]
     assert (x % 2).tolist() == y.tolist()
@@ -204,7 +204,7 @@ def test_arrays_of_an_archive_that_are_left_out_may_be_of_any_length(tmp_path):
         tmp_path / "d.npz", ReadOptions(label="y_train", columns=["x_train"])
     )
     held_out, _ = open_data(tmp_path / "d.npz", ReadOptions(label="y_test", columns=["x_test"]))
-    x, y = next(Loader(source, layout, Settings(9, 8 * MB)).run())
+    x, y = next(Loader(source, layout, LoaderSettings(9, 8 * MB)).run())
 
     assert (x.tolist(), y.tolist()) == (train.tolist(), (train % 2).tolist())
     assert held_out.num_rows == 5
@@ -381,7 +381,7 @@ def test_groups_that_are_cut_by_a_split_are_not_decoded_again_and_again(tmp_path
     decoded = []
     decode = source.decode
     monkeypatch.setattr(source, "decode", lambda group: decoded.append(group) or decode(group))
-    train, _ = Loader(source, layout, Settings(8, 16 * MB, seed=1)).split(0.5)
+    train, _ = Loader(source, layout, LoaderSettings(8, 16 * MB, seed=1)).split(0.5)
 
     list(train.run())
 
@@ -398,14 +398,14 @@ def test_the_peak_of_parquet_stays_within_the_budget(tmp_path):
 import sys, pyarrow.parquet, numpy
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.open_data import open_data
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.measure.peak import Peak, read_tree_bytes
 options = ReadOptions(features=sys.argv[2])
-few = Loader(*open_data(sys.argv[3], options), Settings(2, 4_000_000, seed=1))
+few = Loader(*open_data(sys.argv[3], options), LoaderSettings(2, 4_000_000, seed=1))
 list(few.run())  # the code of pyarrow itself is loaded
 idle = read_tree_bytes()
 with Peak() as peak:
-    loader = Loader(*open_data(sys.argv[1], options), Settings(64, 56_000_000, seed=1))
+    loader = Loader(*open_data(sys.argv[1], options), LoaderSettings(64, 56_000_000, seed=1))
     for _ in range(2):
         for _ in loader.run():
             pass

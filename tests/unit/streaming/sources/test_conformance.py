@@ -11,7 +11,7 @@ from streaming.cases import CASES, NUM_ROWS, WIDTH, Drawn, Elsewhere, Grouped, W
 from memfit.errors import DataChangedError
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import allocate, read_into
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 
 BATCH = 32
@@ -37,7 +37,7 @@ def opened(value):
 def make_loader(value, seed=1, times=1, **settings):
     source, layout = opened(value)
     budget = times * (BUDGET + source.scratch_bytes)
-    return Loader(source, layout, Settings(BATCH, budget, seed, **settings))
+    return Loader(source, layout, LoaderSettings(BATCH, budget, seed, **settings))
 
 
 def labels_of(batches):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streaming.sequences import NUM_ROWS, SEQUENCES, lengths_of
 
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.views.sequence_lengths import measure
 
@@ -28,7 +28,7 @@ def make_loader(value, seed=1, times=1, tokens=TOKENS):
     source, layout = open_data(value)
     source = measure(source, tokens)
     budget = times * (ROOM + source.scratch_bytes)
-    return Loader(source, layout, Settings(None, budget, seed, tokens=tokens))
+    return Loader(source, layout, LoaderSettings(None, budget, seed, tokens=tokens))
 
 
 def labels_of(batches):
@@ -121,7 +121,7 @@ def test_batches_by_their_number_are_those_of_the_epoch(case):
 def test_a_split_parts_the_same_rows_as_that_of_batches_of_one_size(case):
     train, rest = make_loader(case[1], times=3).split(0.8)
     source, layout = open_data(case[1])
-    plain, _ = Loader(source, layout, Settings(32, 32 * MB)).split(0.8)
+    plain, _ = Loader(source, layout, LoaderSettings(32, 32 * MB)).split(0.8)
 
     ours = np.concatenate(labels_of(train.run()))
 

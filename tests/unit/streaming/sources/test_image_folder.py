@@ -8,7 +8,7 @@ from PIL import Image
 
 from memfit.errors import DataError, UsageError
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 
 
@@ -37,7 +37,7 @@ def test_classes_are_the_names_of_the_folders(folder):
 
     source, layout = open_data(folder, ReadOptions(image_size=(4, 6)))
 
-    loader = Loader(source, layout, Settings(2, 8_000_000))
+    loader = Loader(source, layout, LoaderSettings(2, 8_000_000))
     assert source.schema[1].categories == ("cat", "dog", "owl")
     assert "y int64 () for cat, dog, owl" in str(loader)
     found = source.read(0, 4)

@@ -10,7 +10,7 @@ import pytest
 import zarr
 
 from memfit.errors import DataChangedError, DataError
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.sources.spill import spill
 from memfit.streaming.store.cache_folder import find_cache
@@ -31,7 +31,7 @@ def make_arrays(rows=100_000):
 
 def make_loader(value):
     source, layout = open_data(value)
-    return Loader(spill(source, BUDGET), layout, Settings(256, BUDGET, seed=1))
+    return Loader(spill(source, BUDGET), layout, LoaderSettings(256, BUDGET, seed=1))
 
 
 @pytest.mark.parametrize("shape", [lambda x, y: (x, y), lambda x, y: ([x[:7], x[7:]], {"a": y})])
@@ -50,7 +50,7 @@ def test_the_source_does_not_hold_what_it_spilled(shape):
 def test_rows_and_order_are_those_of_arrays_in_memory():
     data = make_arrays()
     source, layout = open_data(data)
-    held = Loader(source, layout, Settings(256, BUDGET, seed=1))
+    held = Loader(source, layout, LoaderSettings(256, BUDGET, seed=1))
 
     spilled = make_loader(data)
 

@@ -13,7 +13,7 @@ import pytest
 from memfit.errors import DataError, UsageError
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.sources import sql as module
 from memfit.streaming.sources.sql import sql
@@ -176,7 +176,9 @@ def test_parameters_and_rows_by_name(sqlite):
 def test_a_stream_of_a_query_goes_on_in_another_run(sqlite):
     def make_loader():
         rows = sql("SELECT id, half FROM samples ORDER BY id", lambda: sqlite3.connect(sqlite))
-        return Loader(*open_data(rows, ReadOptions(label="half")), Settings(64, 3_500_000, seed=1))
+        return Loader(
+            *open_data(rows, ReadOptions(label="half")), LoaderSettings(64, 3_500_000, seed=1)
+        )
 
     whole = [x["id"] if isinstance(x, dict) else x for x, _ in make_loader().run()]
     before = make_loader()

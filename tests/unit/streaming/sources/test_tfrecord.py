@@ -16,7 +16,7 @@ from streaming.tf_examples import field, frame, make_example
 from memfit.errors import DataError
 from memfit.streaming.data.layout import lay_out
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.sources import open_source
 from memfit.streaming.sources.tf_example import Examples
 
@@ -93,7 +93,9 @@ def test_sequences_are_padded_in_batches(tmp_path):
     records = [make_example(x=np.full(at % 5, at), y=[at]) for at in range(300)]
     source = open_source(write(tmp_path, records))
 
-    for x, y in Loader(source, lay_out(source.schema), Settings(32, 16_000_000, seed=1)).run():
+    for x, y in Loader(
+        source, lay_out(source.schema), LoaderSettings(32, 16_000_000, seed=1)
+    ).run():
         assert x.shape == (len(y), (y % 5).max())
         assert np.array_equal(
             (x == y[:, None]).sum(axis=1), np.where(y == 0, (x == 0).sum(1), y % 5)

@@ -7,7 +7,7 @@ from streaming.cases import Grouped
 from memfit.errors import UsageError
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.views.class_weights import weigh_classes
 
@@ -19,7 +19,7 @@ EXPECTED = np.array([0.5, 2, 1, 0], "float32")
 
 def batches_of(source, layout, class_weight=WEIGHTS):
     weighed = weigh_classes(source, layout, class_weight)
-    return list(Loader(*weighed, Settings(32, 8_000_000, seed=1)).run())
+    return list(Loader(*weighed, LoaderSettings(32, 8_000_000, seed=1)).run())
 
 
 @pytest.mark.parametrize(

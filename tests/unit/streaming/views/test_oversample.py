@@ -10,7 +10,7 @@ from streaming.ingest.test_ingest import Sentences
 from memfit.errors import DataChangedError, UsageError
 from memfit.streaming.data.layout import Layout, lay_out
 from memfit.streaming.data.source import allocate
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.views import oversample
 from memfit.streaming.views.class_weights import weigh_classes
@@ -30,7 +30,9 @@ def files(tmp_path):
 
 def make_loader(source, oversample, seed=1, **settings):
     drawn, layout = draw_rows(*open_data(source), oversample)
-    return Loader(drawn, layout, Settings(32, settings.pop("budget", BUDGET), seed, **settings))
+    return Loader(
+        drawn, layout, LoaderSettings(32, settings.pop("budget", BUDGET), seed, **settings)
+    )
 
 
 def labels_of(batches):
@@ -137,7 +139,7 @@ def test_a_column_may_have_them_and_is_no_input_then(tmp_path):
     source, layout = open_data(tmp_path / "data.npz")
     drawn, layout = draw_rows(source, layout, "often")
 
-    for (inputs,) in Loader(drawn, layout, Settings(32, BUDGET, seed=1)).run():
+    for (inputs,) in Loader(drawn, layout, LoaderSettings(32, BUDGET, seed=1)).run():
         assert set(inputs) == {"a", "b"}
         assert (inputs["a"] % 2 == 1).all()
 
@@ -146,7 +148,7 @@ def test_sequences_are_drawn_too():
     source = Sentences()
     drawn, layout = draw_rows(source, lay_out(source.schema), np.arange(500) % 3)
 
-    for x, y in Loader(drawn, layout, Settings(32, BUDGET, seed=1)).run():
+    for x, y in Loader(drawn, layout, LoaderSettings(32, BUDGET, seed=1)).run():
         assert (y % 3 > 0).all()
         assert np.array_equal((x == y[:, None]).sum(axis=1)[y > 0], (y % 10)[y > 0])
 
@@ -181,7 +183,7 @@ def test_a_split_draws_for_training_only_and_parts_the_rows(files):
 
 def test_drawn_rows_may_weigh_by_class_as_well():
     drawn = draw_rows(*open_data((LABELS, LABELS % 2)), LABELS % 3)
-    loader = Loader(*weigh_classes(*drawn, {1: 4.0}), Settings(32, 4 * BUDGET, seed=1))
+    loader = Loader(*weigh_classes(*drawn, {1: 4.0}), LoaderSettings(32, 4 * BUDGET, seed=1))
 
     for x, y, weight in loader.run():
         assert (x % 3 > 0).all()

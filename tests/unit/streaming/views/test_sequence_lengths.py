@@ -11,7 +11,7 @@ from streaming.sequences import LONGEST, NUM_ROWS, lengths_of, make_rows
 
 from memfit.errors import UsageError
 from memfit.streaming.data.ragged import Ragged
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.store.spool import find_folder, spool
 from memfit.streaming.views.sequence_lengths import measure
@@ -22,7 +22,7 @@ MB = 1_000_000
 
 def make_loader(value, tokens=TOKENS, seed=1):
     source, layout = open_data(value)
-    settings = Settings(None, 16 * MB, seed, tokens=tokens)
+    settings = LoaderSettings(None, 16 * MB, seed, tokens=tokens)
     return Loader(measure(source, tokens), layout, settings)
 
 
@@ -40,18 +40,18 @@ def test_a_row_is_as_long_as_the_longest_of_its_sequences():
 @pytest.mark.parametrize("tokens", [0, -5, 2.5, "many", True])
 def test_tokens_that_are_no_number_are_refused(tokens):
     with pytest.raises(UsageError, match=r"`tokens` must be a whole number, 1 or more"):
-        Settings(None, 16 * MB, tokens=tokens)
+        LoaderSettings(None, 16 * MB, tokens=tokens)
 
 
 @pytest.mark.parametrize("sizes", [{"batch_size": None}, {"batch_size": 32, "tokens": 512}])
 def test_one_of_batch_size_and_tokens_is_needed(sizes):
     with pytest.raises(UsageError, match=r"Received: batch_size=.*Give one of the two"):
-        Settings(budget_bytes=16 * MB, **sizes)
+        LoaderSettings(budget_bytes=16 * MB, **sizes)
 
 
 def test_a_remainder_cannot_be_dropped_where_batches_differ():
     with pytest.raises(UsageError, match="drop_remainder is for batches of one size"):
-        Settings(None, 16 * MB, drop_remainder=True, tokens=512)
+        LoaderSettings(None, 16 * MB, drop_remainder=True, tokens=512)
 
 
 def test_batches_that_differ_are_not_dealt_to_shards():
@@ -82,7 +82,7 @@ def test_a_state_of_other_tokens_is_refused():
 
 
 def test_a_state_of_a_version_with_other_orders_is_refused():
-    loader = Loader(*open_data(np.arange(90.0)), Settings(8, 16 * MB))
+    loader = Loader(*open_data(np.arange(90.0)), LoaderSettings(8, 16 * MB))
     state = {**loader.state().to_dict(), "version": 1}
 
     with pytest.raises(UsageError, match="version 2"):
@@ -92,14 +92,14 @@ def test_a_state_of_a_version_with_other_orders_is_refused():
 PEAK = """
 import sys
 from memfit.streaming.open_data import open_data
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.views.sequence_lengths import measure
 from memfit.measure.peak import Peak, read_tree_bytes
 
 def run(budget_bytes, seed):
     source, layout = open_data(sys.argv[1])
     source = measure(source, 16_384)
-    loader = Loader(source, layout, Settings(None, budget_bytes, seed, tokens=16_384))
+    loader = Loader(source, layout, LoaderSettings(None, budget_bytes, seed, tokens=16_384))
     for _ in loader.run():
         pass
 

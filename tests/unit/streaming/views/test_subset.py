@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.errors import UsageError
-from memfit.streaming.loader.loader import Loader, Settings
+from memfit.streaming.loader.loader import Loader, LoaderSettings
 from memfit.streaming.open_data import open_data
 
 # Windows of some hundred rows.
@@ -19,7 +19,7 @@ WIDTH = 64
 def make_loader(num_rows, batch_size, seed, budget=BUDGET, **asked):
     labels = np.arange(num_rows)
     x = np.repeat(labels[:, None].astype("float32"), WIDTH, axis=1)
-    return Loader(*open_data((x, labels)), Settings(batch_size, budget, seed, **asked))
+    return Loader(*open_data((x, labels)), LoaderSettings(batch_size, budget, seed, **asked))
 
 
 def labels_of(batches):
