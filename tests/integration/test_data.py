@@ -91,7 +91,7 @@ def test_a_folder_that_is_there_is_wrong_use(memfit, folder):
 
     assert done.returncode == 2
     assert done.stderr == (
-        "memfit: cache is there already. Give another folder, or remove it to ingest anew.\n"
+        "memfit: cache already exists. Give another folder, or remove it to ingest again.\n"
     )
 
 
@@ -106,7 +106,7 @@ def test_a_folder_that_is_there_is_wrong_use(memfit, folder):
         (["ingest", "x.npy", "cache", "--columns", "a"], "There is no column 'a' in this data."),
         (["data", "info", "x.npy", "--batch-size", "0"], "`batch_size` must be a whole number, 1"),
         (["data", "bench", "x.npy", "--budget", "1MB"], "The budget is too small for this data."),
-        (["data", "check", "notes.txt"], "Cannot tell what kind of data notes.txt is."),
+        (["data", "check", "notes.txt"], "Cannot tell the format of notes.txt."),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_is_left(memfit, folder, arguments, told):
@@ -146,7 +146,7 @@ def test_an_interrupted_ingest_can_be_gone_on_with(memfit, folder):
 
     assert process.returncode == 130
     assert told == (
-        "memfit: stopped. The same command goes on from here; to give it up, remove "
+        "memfit: stopped. Run the same command again to continue; to give up, remove "
         f"{folder}/.cache.unfinished.\n"
     )
     assert memfit("ingest", "x.npy", "cache").returncode == 0
@@ -190,7 +190,7 @@ def test_info_as_json_has_the_same(memfit, folder):
     assert info["is_shuffled"] is False
 
 
-def test_whole_data_is_called_whole(memfit, folder):
+def test_intact_data_is_called_intact(memfit, folder):
     memfit("ingest", "x.npy", "cache")
 
     files, store = memfit("data", "check", "x.npy"), memfit("data", "check", "cache")

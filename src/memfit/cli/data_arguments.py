@@ -16,7 +16,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         help="file, folder or glob; several of one kind are read one after another",
     )
     parser.add_argument("--labels", metavar="SOURCE", help="the labels, if they lie elsewhere")
-    parser.add_argument("--weights", metavar="SOURCE", help="the weights of samples, the same")
+    parser.add_argument(
+        "--weights", metavar="SOURCE", help="the weights of samples, if they lie elsewhere"
+    )
     parser.add_argument("--label", metavar="NAME", help="the column that is the label")
     parser.add_argument(
         "--columns", metavar="NAME,NAME", help="the columns to read, with commas (all of them)"

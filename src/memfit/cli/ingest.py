@@ -15,12 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from memfit.cli.data_arguments import add_source_arguments
 
     add_source_arguments(parser)
-    parser.add_argument("folder", metavar="FOLDER", help="where to write; not there yet")
+    parser.add_argument("folder", metavar="FOLDER", help="folder to write; it must not exist yet")
     parser.add_argument(
         "--budget", metavar="SIZE", default="512MB", help="about the most memory to use (512MB)"
     )
     parser.add_argument(
-        "--seed", metavar="N", type=int, default=0, help="what the order is made from (0)"
+        "--seed", metavar="N", type=int, default=0, help="seed of the random order (0)"
     )
 
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         )
     except KeyboardInterrupt:
         say(
-            "stopped. The same command goes on from here; to give it up, remove "
+            "stopped. Run the same command again to continue; to give up, remove "
             f"{find_unfinished(Path(args.folder))}."
         )
         return 130

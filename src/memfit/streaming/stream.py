@@ -51,8 +51,8 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     """Streams data from disk into `fit`, `evaluate`, `predict` or a loop, within a budget.
 
     The order is a pure function of seed and epoch: the same on every machine and backend.
-    Numbers are passed on as they are: a NaN stays a NaN. Of columns that know nulls, as those of
-    Parquet and Arrow do, a null is a NaN among floats; among other kinds it is refused.
+    Numbers are passed on as they are: a NaN stays a NaN. Some formats, such as Parquet and Arrow,
+    have nulls: a null becomes a NaN in a column of floats and is refused in any other.
 
     Args:
         source: A path, a URI, a glob, a list of paths, an array, or a tuple `(features, labels)` or
@@ -67,7 +67,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
             length make a batch, as many as fit, so that rows times the longest is at most this.
         shuffle: Whether rows come in a random order, another one in every epoch.
         budget: The most memory that the stream takes: windows, reads and batches.
-        seed: What the random order is made from.
+        seed: Seed of the random order.
         drop_remainder: Whether a last batch with fewer rows is left out.
         label: The column that is the label, where one file has several columns.
         columns: The columns to read, where one file has several, in this order; the label need
@@ -88,8 +88,8 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
     Raises:
         DataNotFoundError: There is no such file.
         DataError: The data cannot be streamed as it is.
-        BudgetError: The budget is too small for this data; says the least that would do.
-        UsageError: An argument cannot be what it is.
+        BudgetError: The budget is too small for this data; the message says which would do.
+        UsageError: An argument is not valid.
 
     Example:
     ```python
@@ -153,7 +153,7 @@ class Stream(keras.utils.PyDataset, data_adapter_class()):  # type: ignore[misc]
         return (unwrap(batch) for batch in self._loader.run())
 
     def __getitem__(self, index: int) -> Any:
-        """Returns a batch of the epoch that is under way; does not move on."""
+        """Returns a batch of the current epoch; does not move on."""
         return unwrap(self._loader.get(index))
 
     def state(self) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""`memfit data`: what is in some data, whether it is whole, how fast it streams here."""
+"""`memfit data`: what is in some data, whether it is intact, how fast it streams here."""
 
 import argparse
 import importlib
 
-HELP = "Say what is in some data, whether it is whole, or how fast it streams."
+HELP = "Show what is in some data, check that it is intact, or measure how fast it streams."
 ACTIONS = ("info", "check", "bench")
 
 

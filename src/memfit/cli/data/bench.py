@@ -18,9 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--budget", metavar="SIZE", default="256MB", help="the most memory to use (256MB)"
     )
     parser.add_argument(
-        "--seconds", metavar="N", type=float, default=10.0, help="the most time for a pass (10)"
+        "--seconds",
+        metavar="N",
+        type=float,
+        default=10.0,
+        help="the longest that a pass may take, in seconds (10)",
     )
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`memfit data check`: whether data is whole."""
+"""`memfit data check`: whether data is intact."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from memfit.streaming.data.reading import ReadOptions
     from memfit.streaming.inspect.verify import Verification
 
-HELP = "Read all of some data, and say whether it is whole."
+HELP = "Read all of some data and say whether it is intact."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,11 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from memfit.cli.data_arguments import add_source_arguments
 
     add_source_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Returns 0 if the data is whole and 1 if it is not."""
+    """Returns 0 if the data is intact and 1 if it is not."""
     from memfit.cli.data_arguments import read_options, read_source
     from memfit.report.data import render_checked, render_data_json
 

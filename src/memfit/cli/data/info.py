@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-HELP = "Say what is in some data, and what budgets make of it."
+HELP = "Show what is in some data, and how well each budget shuffles it."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch-size", metavar="N", type=int, default=256, help="rows of a batch (256)"
     )
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -38,7 +38,7 @@ class DataFile:
         if self.size_bytes == 0:
             raise DataError(f"{path} is empty: 0 bytes. Leave it out, or write it again.")
         if not os.access(path, os.R_OK):
-            raise DataError(f"May not read {path}: permission denied. Allow it with chmod +r.")
+            raise DataError(f"Cannot read {path}: permission denied. Allow it with chmod +r.")
 
     @property
     def size_bytes(self) -> int:
@@ -141,7 +141,7 @@ class DataFile:
             ) from None
         except PermissionError:
             raise DataError(
-                f"May not look into {self.path.parent}: permission denied. Allow it with chmod +x."
+                f"Cannot look into {self.path.parent}: permission denied. Allow it with chmod +x."
             ) from None
         return found.st_size, found.st_mtime_ns
 

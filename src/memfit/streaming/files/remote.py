@@ -153,7 +153,7 @@ def locate(value: Any, filesystem: Any = None) -> Path | RemotePath:
     elif not isinstance(filesystem, fs.FileSystem):
         raise UsageError(
             f"filesystem must be a pyarrow.fs.FileSystem. Received: a {type(filesystem).__name__}. "
-            "One of fsspec becomes such: pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(it))."
+            "Convert one of fsspec: pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(it))."
         )
     if isinstance(filesystem, fs.LocalFileSystem):
         return Path(value)
@@ -184,7 +184,7 @@ def _resolve(fs: Any, uri: str) -> tuple[Any, str]:
     except ValueError as error:  # of which pyarrow's own are
         raise UsageError(
             f"Cannot tell what {shown} is: {str(error).replace(uri, shown)}. Expected a path, or a "
-            "URI that pyarrow knows, such as s3://bucket/name. For others give the file system: "
+            "URI that pyarrow can open, such as s3://bucket/name. For others give the file system: "
             "memfit.stream(path, filesystem=...); or copy the files first."
         ) from None
     except OSError as error:

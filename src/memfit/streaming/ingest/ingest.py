@@ -32,15 +32,15 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
 
     `memfit.stream` then reads large blocks from it, and batches are as good as drawn from all
     rows. The folder appears when it is complete. If the process is killed or interrupted, the same
-    call goes on where it was: what was done is kept beside the folder, and compared with its
-    checksums. Nothing is left behind on an error.
+    call continues where it stopped: finished work is kept beside the folder, with checksums.
+    Nothing is left behind after an error.
 
     Args:
         source: As for `memfit.stream`.
-        folder: Where to write; it must not be there yet. It takes as much room as the rows,
+        folder: Where to write; it must not exist yet. It takes as much room as the rows,
             and while it is written up to a third of the budget more.
         budget: About the most memory to use.
-        seed: What the order is made from.
+        seed: Seed of the random order.
         label: The column that `features="matrix"` leaves by itself; give it to `stream`, too.
         columns: The columns to write, as for `memfit.stream`.
         features: `"matrix"` writes columns of single numbers as one, which is read much faster.
@@ -54,7 +54,7 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
         DataNotFoundError: There is no such file.
         DataError: The data cannot be read as it is, or the disk is too small.
         BudgetError: The budget is too small for this data.
-        UsageError: The folder is there already, or the seed is no number.
+        UsageError: The folder already exists, or the seed is no number.
 
     Example:
     ```python
@@ -73,7 +73,7 @@ def write_shuffled(
     check_whole_number("seed", seed, least=0)
     if folder.exists():
         raise UsageError(
-            f"{folder} is there already. Give another folder, or remove it to ingest anew."
+            f"{folder} already exists. Give another folder, or remove it to ingest again."
         )
     opened, _ = open_data(source, options)
     budget_bytes = check_size_text("budget", budget)

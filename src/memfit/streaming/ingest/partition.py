@@ -39,7 +39,7 @@ class Partition:
         source: Where rows come from.
         chunks: Edges of the rows that are read together.
         num_regions: How many regions there are.
-        seed: What the order is made from.
+        seed: Seed of the random order.
     """
 
     source: Source

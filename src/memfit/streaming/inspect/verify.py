@@ -1,4 +1,4 @@
-"""Whether data is whole: checksums of what `memfit.ingest` wrote, every row of anything else."""
+"""Whether data is intact: checksums of what `memfit.ingest` wrote, every row of anything else."""
 
 import itertools
 from collections.abc import Iterator

@@ -81,7 +81,7 @@ class LoaderSettings:
 
 
 class Loader:
-    """Gives batches of a source, epoch after epoch, and knows where it stands.
+    """Gives batches of a source, epoch after epoch, and follows where it stands.
 
     Args:
         source: Where rows come from.
@@ -130,7 +130,7 @@ class Loader:
             current.is_open = False
 
     def get(self, index: int) -> tuple[Any, ...]:
-        """Returns a batch of the epoch that comes next, or is under way."""
+        """Returns a batch of the current epoch, or of the next."""
         if not -len(self) <= index < len(self):
             raise IndexError(f"There is no batch {index}: the stream has {len(self)} batches.")
         epoch = self.progress.position.epoch
@@ -188,7 +188,7 @@ class Loader:
         """
         if self.settings.tokens is not None:
             raise UsageError(
-                "A stream with tokens cannot be dealt to shards: these would not have equally many "
+                "A stream with tokens cannot be split into shards: they would not have as many "
                 "batches. Give batch_size, or give each process files of its own."
             )
         check_whole_number("count", count)

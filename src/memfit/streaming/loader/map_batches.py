@@ -96,7 +96,7 @@ def map_in_order(
     Args:
         batches: Where they come from; asked in the caller's own thread.
         apply: Called in threads.
-        most_ahead: How many batches may be under way.
+        most_ahead: How many batches may be in work.
     """
     num_threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1, most_ahead))
     begun: collections.deque[Future[Batch]] = collections.deque()
@@ -134,7 +134,9 @@ def _call(function: Function, batch: Batch) -> Batch:
 def _learn(array: Any, num_rows: int, *, is_ragged: bool) -> Spec:
     _require_rows(array, num_rows)
     if array.dtype.hasobject:
-        raise UsageError("map must return arrays of numbers or text. Received: one of objects.")
+        raise UsageError(
+            "map must return arrays of numbers or text. Received: an array of objects."
+        )
     # Sequences are as long as the longest of each batch.
     length = (None,) if is_ragged and array.ndim > 1 else array.shape[1:2]
     return Spec((None, *length, *array.shape[2:]), array.dtype)

@@ -164,7 +164,7 @@ class State:
                 f"The state belongs to other data: {self.num_rows} rows with the fingerprint "
                 f"{self.fingerprint[:8]}, and this stream has {current.num_rows} with "
                 f"{current.fingerprint[:8]}. Some rows would be seen twice and others never: "
-                "stream the data that the state was made with, or begin anew without the state."
+                "stream the data that the state was made with, or start again without the state."
             )
         for name in ("batch_size", "tokens", "drop_remainder", "num_shards"):
             before, now = getattr(self, name), getattr(current, name)

@@ -40,9 +40,9 @@ class Epoch:
     """All rows of one epoch in their order.
 
     Attributes:
-        starts: First row of each piece of the data, in the order of the stream.
+        starts: First row of each chunk of the data, in the order of the stream.
         stops: The row after its last.
-        first_chunks: First piece of each window, and the number of pieces.
+        first_chunks: First chunk of each window, and the number of chunks.
         first_rows: Where each window begins in the stream, and the number of rows.
         key: What the permutations of its windows are made from; `None` if rows stay as they are.
         batch_size: Rows of a batch.
@@ -76,9 +76,9 @@ class Epoch:
         return batch * self.batch_size
 
     def sizes(self, first: int, at_a_time: int) -> Iterator[int]:
-        """Gives the rows of each piece of so many batches, from the batch `first` on.
+        """Gives the rows of each run of so many batches, from the batch `first` on.
 
-        A last batch with fewer rows is a piece by itself.
+        A last batch with fewer rows comes by itself.
         """
         num_whole, rest = divmod(int(self.first_rows[-1]), self.batch_size)
         for batch in range(first, num_whole, at_a_time):
@@ -200,7 +200,7 @@ def _cut_out(
     """Keeps the rows from place `first` to `stop`; blocks at both ends may be cut.
 
     Returns:
-        Where each piece starts and stops, and which of the blocks they are.
+        Where each chunk starts and stops, and which of the blocks they are.
     """
     ends = np.cumsum(stops - starts)
     begins = ends - (stops - starts)

@@ -243,7 +243,7 @@ def gather_facts(source: Source, batch_size: int, *, shuffles: bool) -> DataFact
     """Returns what must be known of a source to plan for it."""
     groups = source.groups
     num_ragged = sum(one.is_ragged for one in source.schema)
-    # Sequences are read piece by piece; groups have counted theirs.
+    # Sequences are read chunk by chunk; groups have counted theirs.
     size_bytes = row_bytes(source.schema)
     chunks_bytes = 0
     if num_ragged and groups is None:

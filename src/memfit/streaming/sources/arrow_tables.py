@@ -79,7 +79,7 @@ def to_values(array: Any, column: Column, where: str) -> Values:
 
 
 def with_categories(column: Column, dictionary: Any) -> Column:
-    """Returns a categorical column that knows its categories.
+    """Returns a categorical column with its categories.
 
     Args:
         column: The column.

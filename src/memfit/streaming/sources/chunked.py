@@ -20,7 +20,7 @@ class ChunkedArray:
     Attributes:
         dtype: The type of its values.
         shape: Of the whole array.
-        chunks: The shape of a chunk; `None` if it is stored in one piece.
+        chunks: The shape of a chunk; `None` if it is not stored in chunks.
     """
 
     dtype: np.dtype[Any]

@@ -140,7 +140,7 @@ class CsvFile:
         row = num_rows + column.is_null().to_pylist().index(True)
         raise DataError(
             f"{self._where(row + 2)}: column {name!r} has no value. Its type is {column.type}, "
-            "which knows no NaN. Fill it in, leave the line out, or write the column with "
+            "which has no NaN. Fill it in, leave the line out, or write the column with "
             "fractions (1.0)."
         )
 

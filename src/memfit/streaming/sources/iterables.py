@@ -38,7 +38,7 @@ class BatchIterable:
 def batches(value: Callable[[], Iterable[Any]] | Iterable[Any]) -> BatchIterable:
     """Says that data comes in batches: `memfit.stream(memfit.batches(value), ...)`.
 
-    They are read once, when the stream is made, and cut anew into batches of its size.
+    They are read once, when the stream is made, and cut again into batches of its size.
 
     Args:
         value: A function without arguments that returns an iterator, such as a generator function;
@@ -89,7 +89,7 @@ def check_iterable(value: Any) -> None:
     """
     if hasattr(value, "__next__"):
         raise UsageError(
-            f"Cannot stream a {type(value).__name__} that is under way: it can be read only once, "
+            f"Cannot stream an already started {type(value).__name__}: it can be read only once, "
             "and some of it may be gone. Give what makes it: a function without arguments, such as "
             "the generator function itself (make_rows, not make_rows())."
         )

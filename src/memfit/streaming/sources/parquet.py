@@ -114,7 +114,7 @@ class ParquetSource(ArrowFile):
         return self._reader
 
     def _find_categories(self, field: Any, column: Column) -> Column:
-        """Reads a categorical column once: each row group may know other categories."""
+        """Reads a categorical column once: each row group may have other categories."""
         pyarrow = self._pyarrow
         if not pyarrow.types.is_dictionary(field.type):
             return column

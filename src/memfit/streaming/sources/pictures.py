@@ -89,7 +89,7 @@ class Pictures:
         if size != expected:
             raise DataError(
                 f"The pictures differ in size: {first} is {expected[0]} x {expected[1]}, {name} is "
-                f"{size[0]} x {size[1]} (height x width). Say what to resize them to, such as "
+                f"{size[0]} x {size[1]} (height x width). Give the size to resize them to, such as "
                 "image_size=(64, 64)."
             )
 

@@ -32,7 +32,7 @@ class Query:
     """A query.
 
     Attributes:
-        text: In the words of SQL.
+        text: The SQL text.
         connection: A connection, or a function that makes one.
         parameters: Values for its placeholders.
     """
@@ -72,11 +72,10 @@ def sql(
 ) -> Query:
     """The rows of a query: `memfit.stream(memfit.sql("SELECT ...", connection), ...)`.
 
-    They are read once, when the stream is made, and only some of them are in memory at a time: of
-    PostgreSQL through a cursor on the server, and as Arrow where the connection is one of ADBC.
-    A NULL among fractions is a NaN; among whole numbers and texts it is refused. Write an
-    `ORDER BY`: without it a database may give the rows in another order next time, and a stream
-    would not go on from a state.
+    They are read once, when the stream is made, and only some of them are in memory at a time:
+    from PostgreSQL through a cursor on the server, and as Arrow from an ADBC connection. A NULL
+    becomes a NaN in a column of floats and is refused in any other. Write an `ORDER BY`: without
+    it a database may return the rows in another order next time, and `restore()` would refuse.
 
     Args:
         text: The query.
@@ -95,10 +94,10 @@ def sql(
     ```
     """
     if not isinstance(text, str) or not text.strip():
-        raise UsageError(f"A query is a text in the words of SQL. Received: {text!r}.")
+        raise UsageError(f"A query must be SQL text. Received: {text!r}.")
     if not hasattr(connection, "cursor") and not callable(connection):
         raise UsageError(
-            f"Cannot ask a {type(connection).__name__}. Expected a connection, such as "
+            f"Cannot query a {type(connection).__name__}. Expected a connection, such as "
             'sqlite3.connect("data.db"), or a function that makes one.'
         )
     return Query(text, connection, parameters)
@@ -210,7 +209,7 @@ def _find_kind(values: Sequence[Any], name: str, query: Query) -> str:
     if not found:
         raise DataError(
             f"Column {name!r} of {query.name} is NULL in all of the first {len(values)} rows: "
-            "nobody knows what it holds. Leave it out, or say it: "
+            "its type cannot be told. Leave it out, or name the type: "
             f"CAST({name} AS DOUBLE PRECISION)."
         )
     words = " and ".join(sorted(one.__name__ for one in types))

@@ -63,7 +63,7 @@ class ColumnFile:
         while len(rest):
             number = self._file.readinto(rest)
             if not number:
-                raise OSError(f"{self._name} ends too early: it was cut by somebody else.")
+                raise OSError(f"{self._name} ends too early: another program truncated it.")
             rest = rest[number:]
         return rows
 

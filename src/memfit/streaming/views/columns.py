@@ -40,7 +40,7 @@ class ColumnSelection:
         return {one.name: found[one.name] for one in self.schema}
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
-        """Reads rows into arrays, a piece at a time."""
+        """Reads rows into arrays, a chunk at a time."""
         for at, values in read_chunks(self._source, ranges):
             for one in self.schema:
                 found = values[one.name]

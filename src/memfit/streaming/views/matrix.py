@@ -13,7 +13,7 @@ from memfit.streaming.data.source import Array, Column, Ranges, Source, Values, 
 NAME = "x"
 # What Keras computes in; of other numbers its layers would make these themselves.
 _DTYPE = np.dtype("float32")
-# Rows as they are read; allocators keep the last piece for a while when the next is read.
+# Rows as they are read; allocators keep the last chunk for a while when the next is read.
 _CHUNKS = 2
 
 
@@ -64,7 +64,7 @@ class Matrix:
         return {**arrays, **{name: found[name] for name in ragged}}
 
     def read_into(self, ranges: Ranges, into: Mapping[str, Array]) -> None:
-        """Reads rows into arrays, a piece at a time."""
+        """Reads rows into arrays, a chunk at a time."""
         for at, values in read_chunks(self._source, ranges):
             self._put(values, {name: one[at:] for name, one in into.items()})
             del values  # before the next are read

@@ -175,7 +175,7 @@ class OversampledRows:
         return np.concatenate(([0.0], ends * self._scale))
 
     def _find(self, places: Places) -> Iterator[tuple[Places, Mapping[str, Values], Places]]:
-        """Reads what was drawn for some places, piece by piece, in the order of the source.
+        """Reads what was drawn for some places, chunk by chunk, in the order of the source.
 
         Yields:
             Which of the places; rows; which of these rows belongs to each.

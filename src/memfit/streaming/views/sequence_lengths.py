@@ -28,7 +28,7 @@ Counts = npt.NDArray[np.int64]
 
 @runtime_checkable
 class ReadsLengths(Protocol):
-    """A source that knows how long sequences are without reading them."""
+    """A source that can tell how long sequences are without reading them."""
 
     def read_lengths(self, start: int, stop: int) -> Mapping[str, Counts]:
         """Returns how long the sequences of some rows are, for every column of sequences."""
@@ -36,7 +36,7 @@ class ReadsLengths(Protocol):
 
 @runtime_checkable
 class HasLengths(Protocol):
-    """A source that may know how long the sequences of all its rows are."""
+    """A source that may have the lengths of all its sequences."""
 
     lengths: Lengths | None
     """`None` if nobody asked."""
@@ -94,7 +94,7 @@ class RowsWithLengths:
 
 
 def measure(source: Source, tokens: int) -> RowsWithLengths:
-    """Returns a source that knows how long the sequences of all its rows are.
+    """Returns a source that has the lengths of all its sequences.
 
     A row with several sequences is as long as the longest of them.
 

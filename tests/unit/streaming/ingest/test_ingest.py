@@ -161,7 +161,7 @@ def test_a_later_format_is_refused(tmp_path):
 def test_a_folder_that_is_there_is_not_touched(tmp_path):
     (tmp_path / "cache").mkdir()
 
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         ingest_numbers(10, tmp_path / "cache")
 
     assert list((tmp_path / "cache").iterdir()) == []

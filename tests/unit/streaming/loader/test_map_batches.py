@@ -149,7 +149,7 @@ def test_an_error_on_the_first_batch_comes_when_the_stream_is_made():
         (lambda x, y: (x[:5], y), r"as many rows as it is given. Received: .* \(5, 64\) for 32"),
         (lambda x, y: (x, y.mean()), r"as many rows as it is given. Received: .* shape \(\)"),
         (lambda x, y: (x, y, y, y), "Received: a tuple of 4."),
-        (lambda x, y: (x, y.astype(object)), "Received: one of objects."),
+        (lambda x, y: (x, y.astype(object)), "Received: an array of objects."),
     ],
 )
 def test_what_cannot_be_a_batch_is_refused(function, told):

@@ -190,7 +190,7 @@ def test_an_error_of_the_generator_passes_with_the_row(streams):
 
 
 def test_what_can_be_read_only_once_is_refused():
-    with pytest.raises(UsageError, match="a generator that is under way: it can be read only once"):
+    with pytest.raises(UsageError, match="an already started generator: it can be read only once"):
         open_data(rows_from(1)())
     with pytest.raises(UsageError, match="only once"):
         batches(rows_from(1)())

@@ -232,7 +232,7 @@ def test_what_is_no_query_is_refused(sqlite):
 
     with pytest.raises(UsageError, match=r"A query is a text .*Received: ''"):
         sql("", connect)
-    with pytest.raises(UsageError, match=r"Cannot ask a str\. Expected a connection"):
+    with pytest.raises(UsageError, match=r"Cannot query a str\. Expected a connection"):
         sql(SAMPLES, "sqlite:///data.db")
     with pytest.raises(UsageError, match=r"returned a int\. Expected a connection"):
         open_data(sql(SAMPLES, lambda: 3))
