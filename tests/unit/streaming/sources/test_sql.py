@@ -230,7 +230,7 @@ def test_an_error_of_the_database_passes_with_the_query(sqlite):
 def test_what_is_no_query_is_refused(sqlite):
     connect = lambda: sqlite3.connect(sqlite)  # noqa: E731
 
-    with pytest.raises(UsageError, match=r"A query is a text .*Received: ''"):
+    with pytest.raises(UsageError, match=r"A query must be SQL text.*Received: ''"):
         sql("", connect)
     with pytest.raises(UsageError, match=r"Cannot query a str\. Expected a connection"):
         sql(SAMPLES, "sqlite:///data.db")
