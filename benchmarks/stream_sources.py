@@ -115,11 +115,11 @@ def say_idle(text: str = "") -> None:
 
 def measure_least(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Reads an epoch with the least budget that memfit names for the source."""
-    from memfit.streaming.loader.loader import Loader, LoaderSettings, know
-    from memfit.streaming.order.shuffle_plan import least_budget_bytes
+    from memfit.streaming.loader.loader import Loader, LoaderSettings
+    from memfit.streaming.order.shuffle_plan import gather_facts, least_budget_bytes
 
     opened = open_kind(wanted["case"], folder)
-    least = least_budget_bytes(know(opened[0], BATCH, shuffles=True))
+    least = least_budget_bytes(gather_facts(opened[0], BATCH, shuffles=True))
     say_idle(str(least))
     loader = Loader(*opened, LoaderSettings(BATCH, least, seed=1))
     num_rows = sum(len(y) for _, y in loader.run())
@@ -128,12 +128,12 @@ def measure_least(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
 
 def measure_resume(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Takes states at random points of two epochs; each time a stream made anew goes on there."""
-    from memfit.streaming.loader.loader import Loader, LoaderSettings, know
-    from memfit.streaming.order.shuffle_plan import least_budget_bytes
+    from memfit.streaming.loader.loader import Loader, LoaderSettings
+    from memfit.streaming.order.shuffle_plan import gather_facts, least_budget_bytes
 
     def make() -> Loader:
         opened = open_kind(wanted["case"], folder)
-        least = least_budget_bytes(know(opened[0], _RESUMED_BATCH, shuffles=True))
+        least = least_budget_bytes(gather_facts(opened[0], _RESUMED_BATCH, shuffles=True))
         return Loader(*opened, LoaderSettings(_RESUMED_BATCH, 2 * least, seed=1))
 
     before = make()

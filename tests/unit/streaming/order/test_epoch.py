@@ -87,7 +87,7 @@ def test_a_window_of_several_blocks_has_no_more_rows_than_allowed(order):
     laid_out = order.epoch(0)
 
     for first, stop, rows in zip(
-        laid_out.first_pieces, laid_out.first_pieces[1:], np.diff(laid_out.first_rows), strict=False
+        laid_out.first_chunks, laid_out.first_chunks[1:], np.diff(laid_out.first_rows), strict=False
     ):
         assert rows <= order.window_rows or stop - first == 1
 

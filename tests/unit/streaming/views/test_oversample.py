@@ -116,7 +116,7 @@ def test_nor_on_how_much_is_read_at_a_time(files, monkeypatch):
 
     source, expected = read()
     whole = source.read(0, NUM_ROWS)["y"]
-    monkeypatch.setattr(oversample, "_PIECE_BYTES", 20_000)
+    monkeypatch.setattr(oversample, "_CHUNK_BYTES", 20_000)
     monkeypatch.setattr(oversample, "_MOST_PLACES", 77)
     smaller, found = read()
 
