@@ -121,11 +121,11 @@ SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 from memfit.streaming.ingest import ingest as module
-scatter = module.scatter
+write_partition = module.write_partition
 def slow(*args):
     print("begun", flush=True)
     time.sleep(60)
-module.scatter = slow
+module.write_partition = slow
 from memfit.cli import main
 sys.exit(main(["ingest", "x.npy", "cache"]))
 """

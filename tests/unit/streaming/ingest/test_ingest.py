@@ -271,7 +271,7 @@ from memfit.streaming.ingest import ingest as module
 def wait(*args):
     print("begun", flush=True)
     time.sleep(60)
-module.scatter = wait
+module.write_partition = wait
 module.ingest(np.arange(1000), sys.argv[1])
 """
 
