@@ -112,17 +112,17 @@ def test_the_page_of_causes_names_every_code_of_growth():
 def test_prices_of_the_probes_are_those_of_the_examiner():
     for price in (
         f"{examiner._SHARE_OF_TIME:.1%} of the time",
-        f"{examiner._SHARE_UNDER_SUSPICION:.0%} of the time",
+        f"{examiner._SHARE_WHILE_RISING:.0%} of the time",
         f"{examiner._MOST_S:g} s",
         f"{examiner._PATIENCE_S:g} s",
-        f"{2 * examiner._WINDOW_S:g} s",
+        f"{2 * examiner._TRACE_S:g} s",
     ):
         assert price in PROBES, price
 
 
 def test_steps_of_the_probes_are_those_of_the_examiner():
     steps = examiner.Examiner(lambda _found: None)._next_steps
-    names = {"_census": "census", "_collect": "collect", "_trim": "trim", "_open_window": "window"}
+    names = {"_census": "census", "_collect": "collect", "_trim": "trim", "_start_trace": "trace"}
 
     order = ", ".join(f"{names[step.__name__]} {cost_s:g}" for step, cost_s in steps)
 

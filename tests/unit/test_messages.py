@@ -23,7 +23,7 @@ def test_lines_stay_whole_unless_they_shall_wrap(capsys):
     whole, *wrapped = capsys.readouterr().err.splitlines()
     assert whole == f"memfit: {text}"
     assert all(len(line) <= 80 for line in wrapped)
-    assert [line[:8] for line in wrapped] == ["memfit: ", " " * 8]
+    assert [line[:8] for line in wrapped] == ["memfit: ", " " * 8, " " * 8]
 
 
 @pytest.mark.parametrize("stderr", ["closed", "none"])
