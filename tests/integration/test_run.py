@@ -217,9 +217,9 @@ def test_after_a_failed_fit_the_next_call_is_marked_right(memfit):
 
 def test_an_error_inside_memfit_is_recorded_and_the_training_goes_on(memfit):
     script = memfit.script(
-        "import memfit.agent.recorder as recorder\n"
+        "import memfit.agent.sampler as sampler\n"
         "def broken(*_): raise RuntimeError('inside memfit')\n"
-        "recorder.read_process = broken\n"
+        "sampler.read_process = broken\n"
         "import numpy as np, keras\n"
         "model = keras.Sequential([keras.layers.Dense(1)])\n"
         "model.compile('sgd', 'mse')\n"
