@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/.made
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+PYTEST := $(BIN)/python -m pytest -q --durations=15
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit format zoo bench bench-fit bench-stream seeds folklore pictures docs shape clean
+.PHONY: help demo test test-long test-parallel test-measures test-repeats check unit format zoo \
+  bench bench-fit bench-stream seeds folklore pictures docs shape clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -16,8 +18,32 @@ demo: $(STAMPS)-demo  ## set up, run a training that leaks under memfit, leave a
 	-$(BIN)/memfit run examples/leaking.py
 	@echo && echo "Open this page:" && $(BIN)/memfit report
 
-test: check  ## set up, check the code and run all tests
-	$(BIN)/python -m pytest -q
+# Each part runs even if one before it failed, so that one run shows everything.
+define run_all
+@begun=$$(date +%s); failed=; \
+for part in $(1); do \
+  $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
+done; \
+mkdir -p build; \
+echo $$(( ($$(date +%s) - begun + 30) / 60 )) > build/test-minutes; \
+echo "$@ took $$(cat build/test-minutes) minutes"; \
+test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+endef
+
+test: $(STAMPS)-test  ## set up, check the code and run the tests (some 10 minutes on 2 cores)
+	$(call run_all,check test-parallel test-measures)
+
+test-long: $(STAMPS)-test  ## the same, and what repeats it at a larger scale: before a release
+	$(call run_all,check test-parallel test-measures test-repeats)
+
+test-parallel: $(STAMPS)-test
+	$(PYTEST) -n 2 -m "not measures and not long"
+
+test-measures: $(STAMPS)-test
+	$(PYTEST) -m "measures and not long"
+
+test-repeats: $(STAMPS)-test
+	$(PYTEST) -m long
 
 check: $(STAMPS)-test  ## format, lint and types: the fast part of the tests
 	$(BIN)/ruff format --check .
@@ -25,7 +51,7 @@ check: $(STAMPS)-test  ## format, lint and types: the fast part of the tests
 	$(BIN)/mypy
 
 unit: $(STAMPS)-test  ## only the tests that need no training
-	$(BIN)/python -m pytest -q tests/unit tests/test_*.py
+	$(PYTEST) -n 2 tests/unit
 
 format: $(STAMPS)-test  ## format the code and fix what the linter can
 	$(BIN)/ruff format .

@@ -24,6 +24,20 @@ BACKENDS = ("tensorflow", "jax", "torch")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests of a module and a backend share a process, and with it what they ran and kept."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByModuleAndBackend(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            module, _, name = nodeid.partition("::")
+            return module, next((one for one in BACKENDS if one in name.partition("[")[2]), None)
+
+    config.option.loadscopereorder = False  # trainings first, and what is short fills the gaps
+    return ByModuleAndBackend(config, log)
+
+
 @contextlib.contextmanager
 def two_at_a_time(run, *choices):
     """Begins `run` for every combination of the choices, as many at once as CI has cores."""

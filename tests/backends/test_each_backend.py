@@ -1,4 +1,4 @@
-"""Tests that need a framework in their own process: *_test.py here, once for each backend."""
+"""Tests that need a framework in their own process: *_test.py here, a process for each backend."""
 
 import os
 import subprocess
@@ -10,23 +10,16 @@ import pytest
 
 from conftest import BACKENDS, QUIET, two_at_a_time
 
-WITHIN = sorted(Path(__file__).parent.glob("*_test.py"))
-MEASURES = "fit_test"
+ALL = sorted(Path(__file__).parent.glob("*_test.py"))
+MEASURING = [path for path in ALL if path.stem == "fit_test"]
 
 
-def run(path, backend):
+def run(backend, paths):
     return subprocess.run(
         # Frameworks give warnings of their own.
         [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-W",
-            "default",
-            "-p",
-            "no:cacheprovider",
-            str(path),
+            *(sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"),
+            *map(str, paths),
         ],
         env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
         capture_output=True,
@@ -36,18 +29,25 @@ def run(path, backend):
     )
 
 
-@pytest.fixture(scope="module")
-def begun():
-    with two_at_a_time(run, WITHIN, BACKENDS) as all_of_them:
-        yield all_of_them
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("path", WITHIN, ids=lambda path: path.stem)
-def test_within(path, backend, begun):
-    done = begun[path, backend].result()
-    if done.returncode != 0 and path.stem == MEASURES:
-        wait(begun.values())
-        done = run(path, backend)  # what a busy machine measured is measured once more, alone
+def test_what_measures_nothing_passes_in_one_process(backend):
+    done = run(backend, [path for path in ALL if path not in MEASURING])
+
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.fixture(scope="module")
+def measured():
+    with two_at_a_time(lambda backend: run(backend, MEASURING), BACKENDS) as jobs:
+        yield jobs
+
+
+@pytest.mark.measures
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_measures_passes(backend, measured):
+    done = measured[backend,].result()
+    if done.returncode != 0:
+        wait(measured.values())
+        done = run(backend, MEASURING)  # what a busy machine measured is measured once more, alone
 
     assert done.returncode == 0, done.stdout[-6000:]

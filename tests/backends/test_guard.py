@@ -1,5 +1,6 @@
 """Memory that runs out for real in a training: the same batch is run again, and nothing is lost."""
 
+import functools
 import json
 import os
 import subprocess
@@ -7,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS, two_at_a_time
+from conftest import BACKENDS, QUIET, SCRIPTS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel must hold a limit")
 
@@ -18,9 +19,10 @@ NOT_HELPED = {
 }
 
 
-def run(script, backend):
+@functools.cache
+def run(backend):
     return subprocess.run(
-        [sys.executable, str(script), backend],
+        [sys.executable, str(SCRIPTS / "guarded.py"), backend],
         env={**os.environ, **QUIET},
         capture_output=True,
         text=True,
@@ -28,16 +30,10 @@ def run(script, backend):
     )
 
 
-@pytest.fixture(scope="module")
-def begun():
-    with two_at_a_time(run, [SCRIPTS / "guarded.py"], BACKENDS) as all_of_them:
-        yield all_of_them
-
-
 @pytest.fixture(params=BACKENDS)
-def results(request, begun):
+def results(request):
     """What the script says of each place, of one process for each backend."""
-    done = begun[SCRIPTS / "guarded.py", request.param].result()
+    done = run(request.param)
     assert done.returncode == 0, done.stderr[-3000:]
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {one["where"]: one for one in told}

@@ -1,22 +1,17 @@
 """One suite over every backend: a real training on each, seen by memfit the same way."""
 
-from concurrent.futures import wait
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, SCRIPTS, Memfit, two_at_a_time
-
-
-@pytest.fixture(scope="module")
-def loops(tmp_path_factory):
-    """Runs that take their time, of loops without `fit`."""
-
-    def run(make, backend):
-        return make(Memfit(tmp_path_factory.mktemp(f"loop-{backend}")), backend)
-
-    with two_at_a_time(run, (keep_tensors, trace_again), BACKENDS) as jobs:
-        wait(jobs.values())  # other tests measure, and would find the machine busy
-        yield jobs
+from conftest import BACKENDS, QUIET, SCRIPTS, Memfit
+from memfit.diagnose.diagnosis import diagnose
+from memfit.record.read_run import read_run
 
 
 def phases_named(ran, name):
@@ -101,14 +96,16 @@ def test_malloc_is_read_from_inside_on_linux(tour):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_loop_without_fit_is_followed_over_time_and_steps(backend, loops):
-    ran = loops[keep_tensors, backend].result()
+def test_a_loop_without_fit_is_followed_over_time_and_steps(backend, memfit):
+    ran = memfit.run(SCRIPTS / "custom_loop.py", 8, "keep", backend=backend)
 
     assert ran.result["verdict"] == "growing"
     assert ran.result["growth"]["bytes_per_epoch"] is None
     assert ran.result["growth"]["bytes_per_step"] >= 256 * 256 * 4 * 0.9
 
 
+# A process for each backend: first nothing is initialised, then calls are counted, then Keras
+# is loaded.
 DEVICES = """
 import json, sys
 import keras
@@ -122,14 +119,6 @@ for device in backend.read_devices():
     assert device.in_use_bytes >= 0 and device.on_host, device
 print(json.dumps({"listed": backend.list_devices()}))
 """
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_devices_are_read_and_listed_without_a_gpu(backend, memfit):
-    done = memfit.run(memfit.script(DEVICES), backend=backend)
-
-    assert done.code == 0, done.stderr
-    assert '"CPU:0"' in done.stdout
 
 
 UNTOUCHED = {
@@ -157,13 +146,6 @@ assert adapter.read_devices() == ()
 assert not torch.cuda.is_initialized()
 """,
 }
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_reading_devices_initialises_nothing(backend, memfit):
-    done = memfit.run(memfit.script(UNTOUCHED[backend]))
-
-    assert done.code == 0, done.stderr
 
 
 COUNTED = {
@@ -194,14 +176,41 @@ def double(x):
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_calls_without_keras_are_counted(backend, memfit):
-    calls = "for _ in range(25): result = double(tf.constant(2.0))\nassert float(result) == 4.0\n"
+CALLED = """
+for _ in range(25): result = double(tf.constant(2.0))
+assert float(result) == 4.0
+print("called", flush=True)
+"""
 
-    ran = memfit.run(memfit.script(COUNTED[backend] + calls))
+
+@functools.cache
+def use_devices(backend):
+    memfit = Memfit(Path(tempfile.mkdtemp()))
+    parts = (UNTOUCHED[backend], 'print("untouched", flush=True)', COUNTED[backend], CALLED)
+    return memfit.run(memfit.script("\n".join([*parts, DEVICES])), backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_reading_devices_initialises_nothing(backend):
+    ran = use_devices(backend)
+
+    assert "untouched\n" in ran.stdout, ran.stderr
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_calls_without_keras_are_counted(backend):
+    ran = use_devices(backend)
+
+    assert "called\n" in ran.stdout, ran.stderr
+    assert ran.recording.inside[-1].progress.calls == 25
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_devices_are_read_and_listed_without_a_gpu(backend):
+    ran = use_devices(backend)
 
     assert ran.code == 0, ran.stderr
-    assert ran.recording.inside[-1].progress.calls == 25
+    assert '"CPU:0"' in ran.stdout
 
 
 def test_the_cause_the_line_and_the_holder_are_named(tour):
@@ -246,21 +255,49 @@ while time.monotonic() < until:
 """
 
 
-def keep_tensors(memfit, backend):
-    return memfit.run(SCRIPTS / "custom_loop.py", 8, "keep", backend=backend)
-
-
-def trace_again(memfit, backend):
-    if backend not in RETRACED:
-        return None  # it traces nothing
-    return memfit.run(memfit.script(RETRACED[backend] + CALLS), backend=backend)
-
-
 @pytest.mark.parametrize("backend", RETRACED)
-def test_a_function_that_is_traced_at_every_call_is_named_with_its_line(backend, loops):
-    ran = loops[trace_again, backend].result()
+def test_a_function_that_is_traced_at_every_call_is_named_with_its_line(backend, memfit):
+    ran = memfit.run(memfit.script(RETRACED[backend] + CALLS), backend=backend)
 
     assert ran.result["verdict"] == "growing"
     (finding,) = ran.result["findings"]
     assert (finding["code"], finding["file"], finding["line"]) == ("retracing", "script.py", 14)
     assert "scale: " in finding["message"]
+
+
+BY_HAND = """
+import os, sys
+sys.argv = ["tour.py", "15000000", "10"]
+import keras, memfit
+fit = keras.Model.fit
+monitor = memfit.MemoryMonitor(out="by-hand")
+def fit_with_monitor(self, *args, callbacks, **kwargs):
+    return fit(self, *args, callbacks=[monitor, *callbacks], **kwargs)
+keras.Model.fit = fit_with_monitor
+exec(open(os.environ["TOUR"]).read())
+"""
+
+
+def test_a_monitor_by_hand_records_what_memfit_run_records(tour, memfit):
+    backend, watched = tour
+    environment = {"KERAS_BACKEND": backend, "TOUR": str(SCRIPTS / "tour.py")}
+    done = subprocess.run(
+        [sys.executable, memfit.script(BY_HAND)],
+        cwd=memfit.cwd,
+        env={**os.environ, **QUIET, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    by_hand = read_run(memfit.cwd / "by-hand")
+    in_fit = ("fit", "epoch", "validation")
+    told, told_by_run = (
+        [(mark.event, mark.phase, mark.number) for mark in one.marks if mark.phase in in_fit]
+        for one in (by_hand, watched.recording)
+    )
+    assert done.returncode == 0, done.stderr
+    assert told == told_by_run
+    assert done.stdout == watched.stdout
+    assert diagnose(by_hand).verdict == watched.result["verdict"] == "growing"
+    assert diagnose(by_hand).growth.bytes_per_epoch == pytest.approx(15_000_000, rel=0.1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS, two_at_a_time
+from conftest import BACKENDS, QUIET, SCRIPTS
 
 TRIALS = 7
 IN_PROCESSES = "\n## Each trial in a process of its own\n"
@@ -18,19 +18,9 @@ IN_SESSIONS, _, ISOLATED = (
 )
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory):
-    def search(backend):
-        folder = tmp_path_factory.mktemp(backend)
-        return run(SCRIPTS / "searches.py", TRIALS, "session", backend=backend, cwd=folder)
-
-    with two_at_a_time(search, BACKENDS) as jobs:
-        yield jobs
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_trials_inside_sessions_do_not_add_up(backend, begun):
-    done = begun[backend,].result()
+def test_trials_inside_sessions_do_not_add_up(backend, tmp_path):
+    done = run(SCRIPTS / "searches.py", TRIALS, "session", backend=backend, cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr[-3000:]
     told = [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,12 +1,15 @@
 """Many models in a loop: what a session releases, keeps and names; a process of its own."""
 
+import functools
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS, two_at_a_time
+from conftest import BACKENDS, QUIET, SCRIPTS
 
 CHECKS = """
 import gc, warnings, weakref
@@ -110,35 +113,31 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory):
-    script = tmp_path_factory.mktemp("session") / "script.py"
-    script.write_text(CHECKS)
-
-    def begin(what, backend):
-        return run(script, backend) if what == "checks" else fold(backend, 20)
-
-    with two_at_a_time(begin, ("checks", "folds"), BACKENDS) as jobs:
-        yield jobs
+@functools.cache
+def check_and_fold(backend, number):
+    """Runs the checks and then so many folds, in one process."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "script.py")
+        script.write_text(CHECKS + (SCRIPTS / "folds.py").read_text())
+        return run(script, backend, number, "session")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_session_releases_what_was_built_inside_and_touches_nothing_else(backend, begun):
-    done = begun["checks", backend].result()
+def test_a_session_releases_what_was_built_inside_and_touches_nothing_else(backend):
+    done = check_and_fold(backend, 20)
 
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.endswith("good\n")
+    assert "good\n" in done.stdout, done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_folds_inside_sessions_do_not_add_up(backend, begun):
+def test_folds_inside_sessions_do_not_add_up(backend):
     # malloc's ups and downs are some MB; over three times as many folds they weigh little.
-    assert begun["folds", backend].result() < 0.3 or fold(backend, 60) < 0.3
+    assert fold(backend, 20) < 0.3 or fold(backend, 60) < 0.3
 
 
 def fold(backend, number):
     """Returns by how many MB each of so many folds adds to the memory."""
-    done = run(SCRIPTS / "folds.py", backend, number, "session")
+    done = check_and_fold(backend, number)
     assert done.returncode == 0, done.stderr[-3000:]
     return float(done.stdout.split()[-1])
 

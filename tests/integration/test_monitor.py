@@ -1,25 +1,13 @@
-"""`memfit.MemoryMonitor` by hand gives what `memfit run` gives, and disturbs nothing."""
+"""`memfit.MemoryMonitor` by hand disturbs nothing."""
 
 import subprocess
 import sys
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS
+from conftest import QUIET
 from memfit.diagnose.diagnosis import diagnose
 from memfit.record.read_run import read_run
-
-BY_HAND = """
-import os, sys
-sys.argv = ["tour.py", "15000000", "10"]
-import keras, memfit
-fit = keras.Model.fit
-monitor = memfit.MemoryMonitor(out="by-hand")
-def fit_with_monitor(self, *args, callbacks, **kwargs):
-    return fit(self, *args, callbacks=[monitor, *callbacks], **kwargs)
-keras.Model.fit = fit_with_monitor
-exec(open(os.environ["TOUR"]).read())
-"""
 
 
 def python(memfit, text, backend, **more):
@@ -34,24 +22,6 @@ def python(memfit, text, backend, **more):
         text=True,
         check=False,
     )
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_monitor_by_hand_records_what_memfit_run_records(backend, memfit):
-    done = python(memfit, BY_HAND, backend, TOUR=str(SCRIPTS / "tour.py"))
-    watched = memfit.run(SCRIPTS / "tour.py", 15_000_000, 10, backend=backend)
-
-    by_hand = read_run(memfit.cwd / "by-hand")
-    in_fit = ("fit", "epoch", "validation")
-    told, told_by_run = (
-        [(mark.event, mark.phase, mark.number) for mark in one.marks if mark.phase in in_fit]
-        for one in (by_hand, watched.recording)
-    )
-    assert done.returncode == 0, done.stderr
-    assert told == told_by_run
-    assert done.stdout == watched.stdout
-    assert diagnose(by_hand).verdict == watched.result["verdict"] == "growing"
-    assert diagnose(by_hand).growth.bytes_per_epoch == pytest.approx(15_000_000, rel=0.1)
 
 
 TWO_FITS = """

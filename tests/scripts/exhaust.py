@@ -1,6 +1,7 @@
-"""Runs out of memory in one place of a training; prints as JSON what was raised, and what it left.
+"""Runs out of memory in places of a training; prints as JSON what was raised, and what it left.
 
-Arguments: the backend, and `forward`, `backward`, `optimizer`, `validation` or `data`.
+Arguments: the backend, and some of `forward`, `backward`, `optimizer`, `validation` and `data`,
+of each of which a line is printed.
 
 The limit is on data (`RLIMIT_DATA`), set after a first training has started threads and compiled,
 and 160 MB above what is used then: room for everything small, whose failure ends the process, but
@@ -14,7 +15,7 @@ import sys
 import zlib
 from pathlib import Path
 
-backend, where = sys.argv[1:]
+backend, *places = sys.argv[1:]
 os.environ["KERAS_BACKEND"] = backend
 # Where oneDNN cannot allocate, TensorFlow crashes; and its pool of memory hides the limit.
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
@@ -66,43 +67,56 @@ def read(variable):
         return type(error).__name__
 
 
-quiet = {"verbose": 0, "shuffle": False}
-if where in ("backward", "optimizer"):
+QUIET = {"verbose": 0, "shuffle": False}
+
+
+def prepare(where):
+    """Returns a model that has started threads and compiled, as far as it can before `where`."""
+    if where not in ("backward", "optimizer"):
+        model = build(16, WIDE, "adam")
+        model.fit(*batch(8, 16), validation_data=batch(8, 16), **QUIET)
+        return model
     # Of the first model everything is small; of the second the kernel and so its gradient, or
     # Adam's slots for it, which are made when training starts.
     optimizer = "adam" if where == "optimizer" else "sgd"
-    build(4, 4, optimizer).fit(*batch(8, 4), **quiet)
+    build(4, 4, optimizer).fit(*batch(8, 4), **QUIET)
     model = build(LARGE, LARGE, optimizer)
     model.predict(batch(8, LARGE)[0], verbose=0)
-else:
-    model = build(16, WIDE, "adam")
-    model.fit(*batch(8, 16), validation_data=batch(8, 16), **quiet)
-fits = {
-    "forward": lambda: model.fit(*batch(MANY, 16), batch_size=MANY, **quiet),
-    "backward": lambda: model.fit(*batch(8, LARGE), **quiet),
-    "optimizer": lambda: model.fit(*batch(8, LARGE), **quiet),
-    "validation": lambda: model.fit(
-        *batch(8, 16), validation_data=batch(MANY, 16), validation_batch_size=MANY, **quiet
-    ),
-    "data": lambda: model.fit(TooMuch(), **quiet),
-}
-before = read_state(model)
-limit()
-told = None
-try:
-    told_by = "fit"
-    fits[where]()
-    told_by = "get_weights"  # JAX: `fit` has returned as if nothing had happened
-    model.get_weights()
-except Exception as error:
-    kind = type(error)
-    told = {
-        "type": f"{kind.__module__}.{kind.__qualname__}",
-        "message": str(error),
-        "is_out_of_memory": is_out_of_memory(error),
-        "told_by": told_by,
+    return model
+
+
+def exhaust(where):
+    model = prepare(where)
+    fits = {
+        "forward": lambda: model.fit(*batch(MANY, 16), batch_size=MANY, **QUIET),
+        "backward": lambda: model.fit(*batch(8, LARGE), **QUIET),
+        "optimizer": lambda: model.fit(*batch(8, LARGE), **QUIET),
+        "validation": lambda: model.fit(
+            *batch(8, 16), validation_data=batch(MANY, 16), validation_batch_size=MANY, **QUIET
+        ),
+        "data": lambda: model.fit(TooMuch(), **QUIET),
     }
-resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-after = read_state(model)
-changed = {name: value for name, value in after.items() if before.get(name) != value}
-print(json.dumps({**(told or {}), "changed": changed}))
+    before = read_state(model)
+    limit()
+    told = None
+    try:
+        told_by = "fit"
+        fits[where]()
+        told_by = "get_weights"  # JAX: `fit` has returned as if nothing had happened
+        model.get_weights()
+    except Exception as error:
+        kind = type(error)
+        told = {
+            "type": f"{kind.__module__}.{kind.__qualname__}",
+            "message": str(error),
+            "is_out_of_memory": is_out_of_memory(error),
+            "told_by": told_by,
+        }
+    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    after = read_state(model)
+    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    return {**(told or {}), "changed": changed}
+
+
+for where in places:
+    print(json.dumps(exhaust(where)), flush=True)

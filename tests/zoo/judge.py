@@ -1,9 +1,9 @@
 """Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
 
-Names choose scripts; "healthy" stands for all healthy trainings, "--quick" for a third of all,
-"--kinds=leaking" leaves the twins out, "--fix" applies each fixed statement and runs it once
-more, "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges kept ones again without running
-anything. "probe" is the share of the time that memfit spent inside the script.
+Names choose scripts; "healthy" stands for all healthy trainings, "--few" for those that `make test`
+runs, "--quick" for a third of all, "--kinds=leaking" leaves the twins out, "--fix" applies each
+fixed statement and runs it once more, "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges
+kept ones again without running anything. "probe" is the share of the time that memfit spent inside the script.
 
 Each leaking script is right if the finding that is expected comes first, its line if the
 finding's line lies in one of the statements that zoo.toml names. Twins and healthy trainings
@@ -193,21 +193,21 @@ def missing(entry):
     return [name for name in entry.get("needs", []) if not importlib.util.find_spec(name)]
 
 
-def jobs(wanted=(), *, is_quick=False, kinds=("leaking", "clean", "healthy")):
-    """The scripts to run, each with its kind; the quick third of them if `is_quick`."""
+def jobs(wanted=(), *, mark=None, kinds=("leaking", "clean", "healthy")):
+    """The scripts to run, each with its kind; those with a mark, such as "quick", if it is given."""
     zoo = tomllib.loads((ZOO / "zoo.toml").read_text())
-    for entry in chosen(zoo["script"], is_quick):
+    for entry in chosen(zoo["script"], mark):
         if not wanted or entry["name"] in wanted:
             yield from ((entry, kind) for kind in kinds if kind != "healthy")
-    for entry in chosen(zoo["healthy"], is_quick):
+    for entry in chosen(zoo["healthy"], mark):
         is_wanted = not wanted or "healthy" in wanted or entry["name"] in wanted
         if "healthy" in kinds and is_wanted:
             yield entry, "healthy"
 
 
-def chosen(entries, is_quick):
-    """Those that can run here; of these the quick ones if `is_quick`."""
-    return [one for one in entries if not missing(one) and (not is_quick or one.get("quick"))]
+def chosen(entries, mark):
+    """Those that can run here and have the mark."""
+    return [one for one in entries if not missing(one) and (mark is None or one.get(mark))]
 
 
 def summarise(done):
@@ -248,7 +248,8 @@ def main():
     """Prints a row per script, then the totals."""
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
     kinds = tuple((option("--kinds") or ",".join(KINDS)).split(","))
-    todo = jobs(wanted, is_quick="--quick" in sys.argv, kinds=kinds)
+    mark = next((one for one in ("few", "quick") if f"--{one}" in sys.argv), None)
+    todo = jobs(wanted, mark=mark, kinds=kinds)
     done = []
     print(f"{'script':<28}{'kind':<9}{'s':>4} {'probe':>6} {'verdict':<8} {'':<7}found")
     with ThreadPoolExecutor(AT_A_TIME) as pool:

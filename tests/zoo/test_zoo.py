@@ -75,6 +75,21 @@ def test_every_cause_occurs_twice():
     assert {code: counts[code] for code in CODES if counts[code] < 2} == {}
 
 
+def family(code):
+    return code.partition("-")[0]
+
+
+def test_those_of_make_test_have_every_family_of_causes_and_every_backend():
+    scripts = [entry for entry in SCRIPTS if entry.get("few")]
+    healthy = [entry for entry in HEALTHY if entry.get("few")]
+
+    codes = [cause["code"] for entry in scripts for cause in entry["cause"]]
+    assert set(map(family, codes)) == set(map(family, CODES))
+    assert {entry["backend"] for entry in scripts} == BACKENDS
+    assert {entry["backend"] for entry in healthy} == BACKENDS
+    assert all(entry.get("quick") for entry in (*scripts, *healthy))
+
+
 def test_there_are_enough_of_each_kind():
     backends = Counter(entry["backend"] for entry in SCRIPTS)
     several = [entry for entry in SCRIPTS if len(entry["cause"]) > 1]

@@ -1,4 +1,4 @@
-"""The quick third of the zoo under memfit; `make zoo` runs all of it.
+"""Some of the zoo under memfit, and a third with `make test-long`; `make zoo` runs all of it.
 
 Two scripts run at a time, as CI has two cores. What a busy machine makes of twenty seconds is
 judged once more by itself; `make zoo` counts the first.
@@ -10,10 +10,13 @@ import pytest
 from zoo.judge import helps, jobs, judge, row
 
 
-@pytest.fixture(scope="module")
-def verdicts():
+pytestmark = pytest.mark.measures
+
+
+@pytest.fixture(scope="module", params=["few", pytest.param("quick", marks=pytest.mark.long)])
+def verdicts(request):
     """What memfit said, by kind of script."""
-    entries = list(jobs(is_quick=True))
+    entries = list(jobs(mark=request.param))
     with ThreadPoolExecutor(2) as pool:
         done = list(pool.map(lambda job: judge(*job), entries))
     for told in done:
@@ -34,18 +37,18 @@ def test_every_script_runs_under_memfit(verdicts):
     assert [told.name for _, told in verdicts if told.failed] == []
 
 
-def test_the_right_cause_comes_first_in_all_but_one(verdicts):
-    """The aim over the whole zoo is 19 of 20."""
-    wrong = [row(told) for told in of("leaking", verdicts) if not told.is_right]
+def test_the_right_cause_comes_first_in_19_of_20(verdicts):
+    leaking = of("leaking", verdicts)
+    wrong = [row(told) for told in leaking if not told.is_right]
 
-    assert len(wrong) <= 1, wrong
+    assert len(wrong) <= len(leaking) // 20, wrong
 
 
-def test_the_line_is_right_in_all_but_two(verdicts):
-    """The aim over the whole zoo is 9 of 10."""
-    wrong = [row(told) for told in of("leaking", verdicts) if not told.has_line]
+def test_the_line_is_right_in_9_of_10(verdicts):
+    leaking = of("leaking", verdicts)
+    wrong = [row(told) for told in leaking if not told.has_line]
 
-    assert len(wrong) <= 2, wrong
+    assert len(wrong) <= len(leaking) // 10, wrong
 
 
 @pytest.mark.parametrize("kind", ["clean", "healthy"])
