@@ -219,6 +219,7 @@ with Peak() as peak:
 """
 
 
+@pytest.mark.measures
 def test_the_measured_peak_stays_within_the_budget(tmp_path):
     """Batches of 0.5 MB become 2 MB each."""
     np.save(tmp_path / "x.npy", np.zeros((40_000, 500), "uint8"))

@@ -155,6 +155,7 @@ with Peak() as peak:
 """
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("budget_bytes", [6 * MB, 24 * MB])
 def test_the_measured_peak_stays_within_the_budget(tmp_path, budget_bytes):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).random((60_000, 100), "float32"))

@@ -388,6 +388,7 @@ def test_groups_that_are_cut_by_a_split_are_not_decoded_again_and_again(tmp_path
     assert len(decoded) <= 3
 
 
+@pytest.mark.measures
 def test_the_peak_of_parquet_stays_within_the_budget(tmp_path):
     rows = np.random.default_rng(0).random((100_000, 64), "float32")
     lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), 64)

@@ -121,6 +121,7 @@ def make_chunks():
         yield {"x": Ragged(np.ones(offsets[-1], "int32"), offsets), "y": some}
 
 
+@pytest.mark.measures
 def test_the_peak_stays_within_the_budget_of_rows_sorted_by_length():
     spool(make_chunks(), "rows sorted by length")
     done = subprocess.run(
