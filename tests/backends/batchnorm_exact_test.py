@@ -104,18 +104,25 @@ def assert_same(make, data, size=4, steps=3):
         assert difference(ours, theirs) <= 1e-5
 
 
-@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("steps", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_a_sequential_model_trains_as_with_whole_batches(steps):
     assert_same(sequential, (noise(22, 8), one_hot(22)), steps=steps)
 
 
-@pytest.mark.parametrize("size", [1, 5, 40])
+@pytest.mark.parametrize("size", [1, 40])
+def test_pieces_of_one_sample_or_of_all_train_as_with_whole_batches(size):
+    assert_same(sequential, (noise(22, 8), one_hot(22)), size)
+
+
+@pytest.mark.parametrize(
+    "size", [5, *(pytest.param(one, marks=pytest.mark.long) for one in (1, 40))]
+)
 def test_a_residual_model_trains_as_with_whole_batches(size):
     assert_same(residual, (noise(22, 8), one_hot(22)), size)
 
 
 @HAS_CONVOLUTIONS
-@pytest.mark.parametrize("size", [4, 5])
+@pytest.mark.parametrize("size", [pytest.param(4, marks=pytest.mark.long), 5])
 def test_convolutions_train_as_with_whole_batches(size):
     assert_same(convolutional, (noise(12, 6, 6, 2), one_hot(12)), size)
 

@@ -14,12 +14,12 @@ ALL = sorted(Path(__file__).parent.glob("*_test.py"))
 MEASURING = [path for path in ALL if path.stem == "fit_test"]
 
 
-def run(backend, paths):
+def run(backend, paths, chosen="not long"):
     return subprocess.run(
         # Frameworks give warnings of their own.
         [
             *(sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"),
-            *map(str, paths),
+            *("-m", chosen, *map(str, paths)),
         ],
         env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
         capture_output=True,
@@ -32,6 +32,14 @@ def run(backend, paths):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_measures_nothing_passes_in_one_process(backend):
     done = run(backend, [path for path in ALL if path not in MEASURING])
+
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_repeats_the_others_passes(backend):
+    done = run(backend, ALL, "long")
 
     assert done.returncode == 0, done.stdout[-6000:]
 
