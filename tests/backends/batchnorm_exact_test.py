@@ -110,7 +110,7 @@ def test_a_sequential_model_trains_as_with_whole_batches(steps):
 
 
 @pytest.mark.parametrize("size", [1, 40])
-def test_pieces_of_one_sample_or_of_all_train_as_with_whole_batches(size):
+def test_micro_batches_of_one_sample_or_of_all_train_as_with_whole_batches(size):
     assert_same(sequential, (noise(22, 8), one_hot(22)), size)
 
 
