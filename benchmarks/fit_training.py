@@ -150,11 +150,12 @@ def run_fit(wanted: Wanted, model: Any) -> dict[str, Any]:
 def run_within(wanted: Wanted, model: Any) -> dict[str, Any]:
     """Fits arrays of one batch within a budget, and tells what memfit tried and chose."""
     from memfit.errors import BudgetError
-    from memfit.fitting import fit as fitting
+    from memfit.fitting import preparation
+    from memfit.fitting.fit import fit
     from memfit.measure.peak import Peak
 
     x, y = make_data(wanted.case, wanted.batch_size)
-    trials, plans = record(fitting)
+    trials, plans = record(preparation)
     if wanted.is_limited:
         limit_growth(wanted.budget_bytes)
     idle_bytes = read_status("VmRSS")
@@ -163,7 +164,7 @@ def run_within(wanted: Wanted, model: Any) -> dict[str, Any]:
     begun_s = time.perf_counter()
     refused = None
     try:
-        fitting.fit(
+        fit(
             model,
             x,
             y,
@@ -188,11 +189,11 @@ def run_within(wanted: Wanted, model: Any) -> dict[str, Any]:
     }
 
 
-def record(fitting: Any) -> tuple[list[Any], list[Any]]:
+def record(preparation: Any) -> tuple[list[Any], list[Any]]:
     """Returns two lists that will hold memfit's trials and its plan."""
     trials: list[Any] = []
     plans: list[Any] = []
-    choose, try_step = fitting.choose, fitting.Prober.try_step
+    choose, try_step = preparation.choose, preparation.Prober.try_step
 
     def choose_and_tell(*args: Any) -> Any:
         plans.append(choose(*args))
@@ -202,12 +203,12 @@ def record(fitting: Any) -> tuple[list[Any], list[Any]]:
         trials.append(try_step(*args))
         return trials[-1]
 
-    fitting.choose, fitting.Prober.try_step = choose_and_tell, try_and_tell
+    preparation.choose, preparation.Prober.try_step = choose_and_tell, try_and_tell
     return trials, plans
 
 
 def limit_growth(budget_bytes: int) -> None:
-    """Lets this process grow by what the budget leaves, for want of a control group."""
+    """Lets this process grow by what the budget leaves, as there is no control group."""
     left_bytes = budget_bytes - read_status("VmRSS")
     soft_bytes = read_status("VmData") + left_bytes + STACKS_BYTES
     _, hard_bytes = resource.getrlimit(resource.RLIMIT_DATA)

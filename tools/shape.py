@@ -72,7 +72,7 @@ def read_modules(root: Path) -> dict[str, Module]:
 
 
 def _imports(module: Module, modules: dict[str, Module]) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in _running(module.tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -85,6 +85,15 @@ def _imports(module: Module, modules: dict[str, Module]) -> Iterator[str]:
                 continue
             inner = "/".join(parts[1:])
             yield inner if inner in modules else "/".join(parts[1:-1])
+
+
+def _running(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those below `if TYPE_CHECKING`, which imports nothing when it runs."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from _running(node)
 
 
 def largest_folder(modules: dict[str, Module]) -> str:

@@ -2,34 +2,22 @@
 
 import contextlib
 import contextvars
-import inspect
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memfit.arguments import check_compiled
-from memfit.backends import load
 from memfit.budget import Budget
 from memfit.errors import BudgetError, UsageError
-from memfit.fitting.executor import choose
-from memfit.fitting.first_batch import Batch, count_bytes, find_first_batch, take
-from memfit.fitting.gauges import DeviceGauge, Gauge, HostGauge
-from memfit.fitting.headroom import Headroom
-from memfit.fitting.levers.micro_batches import check_unguarded, has_fixed_batch
+from memfit.fitting.gauges import find_gauge
+from memfit.fitting.preparation import prepare
 from memfit.fitting.request import Request
-from memfit.fitting.saved_state import Snapshot
-from memfit.fitting.throttle import add_pace, count_queued
-from memfit.fitting.trial_steps import Prober
 from memfit.heap.release import release
-from memfit.keras_private.trainer import build_with, is_built, looking_once
 from memfit.messages import say
 from memfit.units import format_size
 from memfit.user_code.frames import is_user_file
-from memfit.user_code.own_calls import own_call
 
 _KERAS_BATCH_SIZE = 32  # what Keras takes if nobody says
-_TRAINED, _VALIDATION = ("x", "y", "sample_weight"), "validation_data"
 _is_fitting = contextvars.ContextVar("memfit_is_fitting", default=False)
 
 
@@ -94,7 +82,7 @@ def fit_within(
     token = _is_fitting.set(True)
     try:
         with contextlib.ExitStack() as changes:
-            arguments = _prepare(original, model, args, kwargs, request, changes)
+            arguments = prepare(original, model, args, kwargs, request, changes)
             return _train(original, model, arguments, request)
     finally:
         _is_fitting.reset(token)
@@ -128,7 +116,7 @@ def fit_unchanged(
         with contextlib.ExitStack() as changes:
             request = Request(budget, batch_size=_KERAS_BATCH_SIZE)
             try:
-                arguments = _prepare(original, model, args, kwargs, request, changes)
+                arguments = prepare(original, model, args, kwargs, request, changes)
             except BudgetError:
                 raise
             except Exception as error:  # noqa: BLE001  the script must go on
@@ -140,93 +128,14 @@ def fit_unchanged(
         _is_fitting.reset(token)
 
 
-@own_call()
-def _prepare(
-    original: Callable[..., Any],
-    model: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    request: Request,
-    changes: contextlib.ExitStack,
-) -> dict[str, Any]:
-    """Chooses how to train and makes the model ready; returns the arguments for `fit`."""
-    arguments = dict(inspect.signature(original).bind(model, *args, **kwargs).arguments)
-    del arguments["self"]
-    check_compiled(model)
-    check_unguarded(model)
-    gauge = _find_gauge(request)
-    _check_budget(gauge, request.budget.size_bytes)
-    changes.callback(gauge.trim_compiled())
-    batch, arguments = find_first_batch(arguments, request.batch_size)
-    was_built = is_built(model)
-    build_with(model, batch if has_fixed_batch(model) else take(batch, 1))
-    headroom = _measure_headroom(arguments, batch, gauge, request.budget.size_bytes)
-    is_verbose = arguments.get("verbose") not in (0, "0")
-    if is_verbose:
-        say(
-            "Measuring a few trial steps (they are undone) to stay within "
-            f"{format_size(headroom.budget_bytes)}",
-            wraps=True,
-        )
-    with Snapshot(model) as snapshot:
-        # Under `memfit run`, `fit` is recorded; trials are not to be.
-        prober = Prober(
-            inspect.unwrap(original), model, batch, gauge, snapshot, shuffles=_shuffles(arguments)
-        )
-        plan = choose(prober, headroom, request, changes)
-    if not was_built:
-        changes.enter_context(looking_once(model))
-    if is_verbose:
-        say(str(plan), wraps=True)
-    return add_pace(arguments, count_bytes(batch), gauge, headroom, plan)
-
-
-def _shuffles(arguments: dict[str, Any]) -> bool:
-    """Whether `fit` puts arrays into another order."""
-    is_arrays = count_bytes(arguments.get("x")) > 0
-    return is_arrays and bool(arguments.get("shuffle", True))
-
-
 def _train(
     original: Callable[..., Any], model: Any, arguments: dict[str, Any], request: Request
 ) -> Any:
     release()
-    with _find_gauge(request).watch() as read_peak:
+    with find_gauge(request.budget).watch() as read_peak:
         history = original(model, **arguments)
     _tell_if_passed(read_peak(), request.budget.size_bytes)
     return history
-
-
-def _find_gauge(request: Request) -> Gauge:
-    devices = load("devices")
-    return DeviceGauge(devices) if request.budget.place == "device" else HostGauge(devices)
-
-
-def _check_budget(gauge: Gauge, budget_bytes: int) -> None:
-    gauge.check(budget_bytes)
-    limit = gauge.find_limit()
-    if limit is not None and budget_bytes > limit.limit_bytes:
-        say(
-            f"the budget of {format_size(budget_bytes)} is more than is available: "
-            f"{format_size(limit.limit_bytes)} ({limit.source})",
-            wraps=True,
-        )
-
-
-def _measure_headroom(
-    arguments: dict[str, Any], batch: Batch, gauge: Gauge, budget_bytes: int
-) -> Headroom:
-    batch_bytes = count_bytes(batch)
-    trained_bytes = count_bytes([arguments.get(name) for name in _TRAINED])
-    is_whole_data = trained_bytes == batch_bytes
-    # A step that is tried copies its batch; what is copied besides:
-    more_bytes = max(trained_bytes - batch_bytes, 0) + count_bytes(arguments.get(_VALIDATION))
-    return Headroom(
-        budget_bytes=budget_bytes,
-        idle_bytes=gauge.read(),
-        data_bytes=gauge.fit_copies * more_bytes,
-        queued_bytes=0 if is_whole_data else count_queued(trained_bytes) * batch_bytes,
-    )
 
 
 def _tell_if_passed(peak_bytes: int, budget_bytes: int) -> None:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from memfit.backends import load
 from memfit.backends.devices import DeviceMemory, Devices
+from memfit.budget import Budget
 from memfit.errors import BudgetError
 from memfit.measure.limits import Limit, find_limit
 from memfit.measure.malloc import trim
@@ -167,3 +168,9 @@ class DeviceGauge:
     def _find_counted(self) -> list[DeviceMemory]:
         devices = self._devices.read_devices()
         return [one for one in devices if not one.on_host and one.peak_bytes is not None]
+
+
+def find_gauge(budget: Budget) -> Gauge:
+    """Returns the gauge of the memory that `budget` is about."""
+    devices = load("devices")
+    return DeviceGauge(devices) if budget.place == "device" else HostGauge(devices)
