@@ -1,7 +1,7 @@
 """Micro-batches on JAX: a `jax.lax.scan` over the full ones, then the rest of the batch."""
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -108,16 +108,9 @@ class Loop:
             moved = [
                 total + share * others[index] for total, index in zip(moved, averaged, strict=True)
             ]
-            others = list(others)
-            for index, value in zip(averaged, begin, strict=True):
-                others[index] = value
             metrics = self._update(model, metrics, loss, micro_batch, y_pred)
-            return (
-                gradients,
-                moved,
-                others,
-                metrics,
-            ), y_pred if self._micro_batches.collects else None
+            carry = gradients, moved, _with_values(others, averaged, begin), metrics
+            return carry, y_pred if self._micro_batches.collects else None
 
         zeros = jax.tree.map(jnp.zeros_like, (list(trainable), begin))
         try:
@@ -126,10 +119,8 @@ class Loop:
             self._needs_totals = True
             return self.learn(model, state, data)
         gradients, moved, others, metrics = carry
-        for index, value in zip(averaged, moved, strict=True):
-            others[index] = value
         logs, metrics = self._finish(model, metrics, data, y_pred)
-        return logs, gradients, others, metrics
+        return logs, gradients, _with_values(others, averaged, moved), metrics
 
     def test_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
         """Stands in for the model's own."""
@@ -232,3 +223,11 @@ def _with_metrics(model: Any, metrics: Any, run: Callable[[], Any]) -> tuple[Any
     with keras.StatelessScope(state_mapping=mapping) as scope:
         result = run()
     return result, [scope.get_current_value(one) for one, _ in mapping]
+
+
+def _with_values(variables: Sequence[Any], indices: Sequence[int], values: Sequence[Any]) -> Any:
+    """Returns the variables with other values at some indices."""
+    changed = list(variables)
+    for index, value in zip(indices, values, strict=True):
+        changed[index] = value
+    return changed
