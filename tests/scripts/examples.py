@@ -58,7 +58,7 @@ def build_model():
 
 
 def write_files():
-    """What examples read: rows, records, a picture, pieces."""
+    """What examples read: rows, records, a picture, chunks."""
     np.save("x.npy", X.reshape(-1, 4))
     np.save("y.npy", Y.reshape(-1, 1))
     np.save("rows.npy", X[0])

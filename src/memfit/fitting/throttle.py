@@ -14,7 +14,7 @@ from memfit.fitting.gauges import Gauge
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.plan import Plan
 
-# XLA on a CPU has at most so many computations under way.
+# XLA on a CPU has at most so many computations started and not done.
 _MOST_AHEAD = 32
 # What a pipeline of a user's own may hold ready is not known; Keras's own for arrays holds one.
 _OF_PIPELINE, _OF_ARRAYS = 3, 1

@@ -189,7 +189,7 @@ def count_files(pid: int) -> int | None:
 
 
 def count_executables(pid: int) -> int | None:
-    """Returns how many pieces of compiled code the process has made for itself.
+    """Returns how many regions of compiled code the process has made for itself.
 
     A compiler such as XLA keeps each in an executable mapping that belongs to no file.
     """

@@ -21,7 +21,7 @@ _LEAST_RISE_SHARE = 0.02
 _LEAST_SHARE_OF_EARLIER_RATE = 0.6
 # But a rise of this share is no creep, and a busy machine slows a leak down, too.
 _NO_CREEP_SHARE = 0.1
-# In this many intervals a leak has risen more often than a pool that takes a piece now and then.
+# In this many intervals a leak has risen more often than a pool that takes a chunk now and then.
 _LONG_INTERVALS = 15
 _LEAST_OF_MEAN = 0.9
 # Every third of the time has its part in a steady rise.
@@ -123,7 +123,7 @@ def _slows_down(staying: Sequence[float], begin: int) -> bool:
 
 
 def _is_stairs(staying: Sequence[float]) -> bool:
-    """Whether few jumps make up a long creep, as where a pool takes another piece now and then."""
+    """Whether few jumps make up a long creep, as where a pool takes another chunk now and then."""
     steps = _steps(staying)
     mean = sum(steps) / len(steps)
     num_jumps = sum(step >= _LEAST_OF_MEAN * mean for step in steps)

@@ -29,7 +29,7 @@ _TRIALS = {"n_trials", "max_evals"}
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Why a piece of code runs again and again.
+    """Why code runs again and again.
 
     Attributes:
         node: The loop, or the function that is a hook.

@@ -1,4 +1,4 @@
-"""Where each piece of a script stands: its order, its function, its loops, its branch."""
+"""Where each part of a script stands: its order, its function, its loops, its branch."""
 
 import ast
 from collections.abc import Iterator, Sequence

@@ -150,7 +150,7 @@ def test_a_leak_in_jumps_every_few_windows_is_a_trend():
 
 
 def test_three_small_jumps_in_a_long_time_are_no_trend():
-    """TensorFlow's pool takes another piece now and then; a leak comes again and again."""
+    """TensorFlow's pool takes another chunk now and then; a leak comes again and again."""
     pool = [312, *[315] * 10, *[318] * 6, *[321] * 7]
     leak = [number * MB for size in range(312, 336, 3) for number in [size] * 3]
 
