@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/.made
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Python may keep what it compiled: tests start many processes.
+export PYTHONDONTWRITEBYTECODE =
 PYTEST := $(BIN)/python -m pytest -q --durations=15
 
 .DEFAULT_GOAL := help
