@@ -20,6 +20,11 @@ RNG = np.random.default_rng(0)
 HAS_CONVOLUTIONS = pytest.mark.skipif(BACKEND == "jax", reason="very slow on JAX's CPU backend")
 
 
+def compiles_long(test):
+    """Compiling takes most of the time: what torch shows here, others show in `make test-long`."""
+    return test if BACKEND == "torch" else pytest.mark.long(test)
+
+
 def noise(*shape):
     return RNG.standard_normal(shape).astype("float32")
 
@@ -109,6 +114,7 @@ def test_a_sequential_model_trains_as_with_whole_batches(steps):
     assert_same(sequential, (noise(22, 8), one_hot(22)), steps=steps)
 
 
+@compiles_long
 @pytest.mark.parametrize("size", [1, 40])
 def test_micro_batches_of_one_sample_or_of_all_train_as_with_whole_batches(size):
     assert_same(sequential, (noise(22, 8), one_hot(22)), size)
@@ -121,6 +127,7 @@ def test_a_residual_model_trains_as_with_whole_batches(size):
     assert_same(lambda: residual(blocks=2), (noise(22, 8), one_hot(22)), size)
 
 
+@compiles_long
 @HAS_CONVOLUTIONS
 @pytest.mark.parametrize("size", [pytest.param(4, marks=pytest.mark.long), 5])
 def test_convolutions_train_as_with_whole_batches(size):
@@ -140,6 +147,7 @@ def nested():
     return compiled(keras.Model(inputs, layers.Dense(1)(layers.Activation("tanh")(inner(inputs)))))
 
 
+@compiles_long
 def test_inner_models_and_a_layer_that_is_called_twice():
     assert_same(nested, (noise(10, 8), noise(10, 1)))
 
@@ -169,6 +177,7 @@ class Penalised(keras.layers.Layer):
         return x
 
 
+@compiles_long
 def test_several_outputs_regularisers_and_added_losses():
     def make():
         left, right = keras.Input((4,), name="left"), keras.Input((6,), name="right")
@@ -191,6 +200,7 @@ def test_a_frozen_layer_stays_as_it_is():
     assert_same(make, (noise(10, 8), one_hot(10)))
 
 
+@compiles_long
 def test_half_precision_as_with_whole_batches():
     keras.config.set_dtype_policy("mixed_bfloat16")
     data = (noise(12, 8), one_hot(12))
@@ -201,6 +211,7 @@ def test_half_precision_as_with_whole_batches():
     assert difference(micro_batches[0], whole[0]) <= 1e-2
 
 
+@compiles_long
 def test_an_epoch_with_a_short_last_batch_and_validation_is_the_same():
     x, y = noise(53, 8), one_hot(53)
 
@@ -273,6 +284,7 @@ def test_dropout_is_the_same_when_a_micro_batch_is_computed_again():
     assert (higher - lower) / 2e-2 == pytest.approx(length, rel=1e-2)
 
 
+@compiles_long
 def test_each_micro_batch_and_each_batch_has_other_random_numbers():
     inputs = keras.Input((1,))
     out = layers.Dropout(0.5, seed=3)(layers.BatchNormalization(center=False)(inputs))
@@ -286,6 +298,7 @@ def test_each_micro_batch_and_each_batch_has_other_random_numbers():
     assert not np.array_equal(first, second)
 
 
+@compiles_long
 def test_another_size_holds_from_the_next_batch():
     data = (noise(22, 8), one_hot(22))
     keras.utils.set_random_seed(1)
@@ -408,6 +421,7 @@ for how in ("exact", "whole"):
 WARM = ("2", "3") if BACKEND == "tensorflow" else ("4096",)
 
 
+@compiles_long
 def test_a_deep_model_needs_much_less_memory():
     done = subprocess.run(
         [sys.executable, "-c", DEEP, *WARM], capture_output=True, text=True, check=True
