@@ -15,7 +15,7 @@ def test_each_line_begins_with_the_name(capsys):
 
 
 def test_lines_stay_whole_unless_they_shall_wrap(capsys):
-    text = "word " * 20 + "end"
+    text = "word " * 30 + "end"
 
     say(text)
     say(text, wraps=True)
