@@ -44,12 +44,15 @@ def choose(
 def _execute(facts: Facts, prober: Prober, installed: InstalledLevers) -> Plan:
     """Runs the search to its end."""
     attempts = search(facts)
-    try:
-        attempt = next(attempts)
-        while True:
-            attempt = attempts.send(_measure(attempt, prober, installed))
-    except StopIteration as ended:
-        result: Plan | Refusal = ended.value
+    measurement: Measurement | None = None
+    while True:
+        # A step runs the user's code, which may raise StopIteration too: it stays outside.
+        try:
+            attempt = next(attempts) if measurement is None else attempts.send(measurement)
+        except StopIteration as ended:
+            result: Plan | Refusal = ended.value
+            break
+        measurement = _measure(attempt, prober, installed)
     if isinstance(result, Refusal):
         raise BudgetError(str(result))
     installed.install(result.levers)
