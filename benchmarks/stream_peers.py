@@ -45,7 +45,8 @@ class Reader:
 
 def read_memfit(source: Callable[[Path], Any], folder: Path, budget_bytes: int) -> Epochs:
     """A stream, without Keras."""
-    from memfit.streaming.loader.loader import Loader, LoaderSettings
+    from memfit.streaming.loader.loader import Loader
+    from memfit.streaming.loader.settings import LoaderSettings
     from memfit.streaming.open_data import open_data
 
     loader = Loader(*open_data(source(folder)), LoaderSettings(BATCH, budget_bytes, seed=1))

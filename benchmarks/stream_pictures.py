@@ -17,7 +17,8 @@ Run = Callable[[], Iterator[Any]]
 def open_memfit(folder: Path) -> Run:
     """A stream, without Keras; pictures are decoded once, into a cache."""
     from memfit.streaming.data.reading import ReadOptions
-    from memfit.streaming.loader.loader import Loader, LoaderSettings
+    from memfit.streaming.loader.loader import Loader
+    from memfit.streaming.loader.settings import LoaderSettings
     from memfit.streaming.open_data import open_data
 
     opened = open_data(folder, ReadOptions(image_size=(PIXELS, PIXELS)))

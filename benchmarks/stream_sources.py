@@ -115,7 +115,8 @@ def say_idle(text: str = "") -> None:
 
 def measure_least(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Reads an epoch with the least budget that memfit names for the source."""
-    from memfit.streaming.loader.loader import Loader, LoaderSettings
+    from memfit.streaming.loader.loader import Loader
+    from memfit.streaming.loader.settings import LoaderSettings
     from memfit.streaming.order.shuffle_plan import gather_facts, least_budget_bytes
 
     opened = open_kind(wanted["case"], folder)
@@ -128,7 +129,8 @@ def measure_least(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
 
 def measure_resume(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Takes states at random points of two epochs; each time a stream made anew goes on there."""
-    from memfit.streaming.loader.loader import Loader, LoaderSettings
+    from memfit.streaming.loader.loader import Loader
+    from memfit.streaming.loader.settings import LoaderSettings
     from memfit.streaming.order.shuffle_plan import gather_facts, least_budget_bytes
 
     def make() -> Loader:

@@ -5,6 +5,7 @@ from typing import Self
 
 from memfit.arguments import check_size_text
 from memfit.errors import UsageError
+from memfit.units import format_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +45,6 @@ class Budget:
             else ("device_budget", device_budget, "device")
         )
         return cls(check_size_text(name, size), place)
+
+    def __str__(self) -> str:
+        return format_size(self.size_bytes)

@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 
 NUM_ROWS = 20_000

@@ -9,6 +9,7 @@ from memfit.errors import InvalidSizeError, UsageError
 def test_a_budget_says_how_much_and_where():
     assert Budget.parse("4GB", None) == Budget(4_000_000_000, "host")
     assert Budget.parse(None, "512MiB") == Budget(512 * 2**20, "device")
+    assert str(Budget.parse("4GB", None)) == "4.00 GB"
 
 
 @pytest.mark.parametrize("given", [(None, None), ("4GB", "4GB")])

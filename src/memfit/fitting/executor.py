@@ -3,15 +3,13 @@
 import contextlib
 from dataclasses import replace
 
-from memfit.errors import BudgetError, UsageError
+from memfit.errors import BudgetError
 from memfit.fitting.attempt import Attempt, Inspection, Measurement
 from memfit.fitting.exploration import Facts
-from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.installed_levers import InstalledLevers
 from memfit.fitting.known_sizes import KnownSize
-from memfit.fitting.levers.micro_batches import check_model, has_fixed_batch
-from memfit.fitting.loss_check import explain_coupling
+from memfit.fitting.model_facts import find_facts
 from memfit.fitting.plan import Plan, Refusal
 from memfit.fitting.request import Request
 from memfit.fitting.search import search
@@ -33,7 +31,7 @@ def choose(
         BudgetError: Nothing fits; says the smallest budget that would do.
     """
     known = KnownSize.of(prober.model, prober.batch, headroom.budget_bytes, request)
-    facts = _find_facts(prober, headroom, request, known.size)
+    facts = find_facts(prober, headroom, request, known.size)
     installed = InstalledLevers(prober.model, request.batchnorm, prober.gauge, headroom.step_bytes)
     changes.callback(installed.undo)
     plan = _execute(facts, prober, installed)
@@ -67,33 +65,3 @@ def _measure(attempt: Attempt, prober: Prober, installed: InstalledLevers) -> Me
     measured = prober.look()
     inspection = replace(measured.inspection or Inspection(), changes=installed.texts)
     return replace(measured, inspection=inspection)
-
-
-def _find_facts(
-    prober: Prober, headroom: Headroom, request: Request, remembered_size: int | None
-) -> Facts:
-    return Facts(
-        batch_size=prober.batch_size,
-        headroom=headroom,
-        place=prober.gauge.place,
-        fed_bytes=prober.fed_bytes,
-        bend=prober.gauge.bend,
-        can_reset=prober.gauge.can_reset,
-        why_whole=_find_why_whole(prober, request),
-        has_fixed_batch=has_fixed_batch(prober.model),
-        is_exact=request.batchnorm == "exact" and bool(find_batchnorm(prober.model)),
-        allows_precision="precision" in request.allow,
-        remembered_size=remembered_size,
-    )
-
-
-def _find_why_whole(prober: Prober, request: Request) -> str | None:
-    """Why batches cannot be cut; `None` if they can."""
-    try:
-        check_model(prober.model)
-    except UsageError as error:
-        return str(error)
-    layers = find_batchnorm(prober.model)
-    if layers and request.batchnorm is None:
-        return explain_batchnorm(layers)
-    return explain_coupling(prober.model, prober.batch)

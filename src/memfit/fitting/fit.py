@@ -134,17 +134,16 @@ def _train(
     release()
     with find_gauge(request.budget).watch() as read_peak:
         history = original(model, **arguments)
-    _tell_if_passed(read_peak(), request.budget.size_bytes)
+    _tell_if_passed(read_peak(), request.budget)
     return history
 
 
-def _tell_if_passed(peak_bytes: int, budget_bytes: int) -> None:
-    if peak_bytes > budget_bytes:
+def _tell_if_passed(peak_bytes: int, budget: Budget) -> None:
+    if peak_bytes > budget.size_bytes:
         warnings.warn(
-            f"The training took {format_size(peak_bytes)}, more than its budget of "
-            f"{format_size(budget_bytes)}. Callbacks, workers and validation count too: a lower "
-            "budget leaves room for them. If memory grows from epoch to epoch, no budget helps: "
-            "memfit run shows why.",
+            f"The training took {format_size(peak_bytes)}, more than its budget of {budget}. "
+            "Callbacks, workers and validation count too: a lower budget leaves room for them. "
+            "If memory grows from epoch to epoch, no budget helps: memfit run shows why.",
             BudgetWarning,
             stacklevel=_count_frames(),
         )

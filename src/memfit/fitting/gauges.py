@@ -12,6 +12,7 @@ from memfit.errors import BudgetError
 from memfit.measure.limits import Limit, find_limit
 from memfit.measure.malloc import trim
 from memfit.measure.peak import Peak, read_tree_bytes
+from memfit.messages import say
 from memfit.units import format_size
 
 
@@ -174,3 +175,19 @@ def find_gauge(budget: Budget) -> Gauge:
     """Returns the gauge of the memory that `budget` is about."""
     devices = load("devices")
     return DeviceGauge(devices) if budget.place == "device" else HostGauge(devices)
+
+
+def check_budget(gauge: Gauge, budget: Budget) -> None:
+    """Raises if the budget cannot be kept; says so if it is more than there is.
+
+    Raises:
+        BudgetError: More is taken before training, or nothing can be measured.
+    """
+    gauge.check(budget.size_bytes)
+    limit = gauge.find_limit()
+    if limit is not None and budget.size_bytes > limit.limit_bytes:
+        say(
+            f"the budget of {budget} is more than is available: "
+            f"{format_size(limit.limit_bytes)} ({limit.source})",
+            wraps=True,
+        )

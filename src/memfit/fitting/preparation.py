@@ -8,16 +8,14 @@ from typing import Any
 from memfit.arguments import check_compiled
 from memfit.fitting.executor import choose
 from memfit.fitting.first_batch import Batch, count_bytes, find_first_batch, take
-from memfit.fitting.gauges import Gauge, find_gauge
+from memfit.fitting.gauges import Gauge, check_budget, find_gauge
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.levers.micro_batches import check_unguarded, has_fixed_batch
 from memfit.fitting.request import Request
-from memfit.fitting.saved_state import Snapshot
 from memfit.fitting.throttle import add_pace, count_queued
-from memfit.fitting.trial_steps import Prober
+from memfit.fitting.trial_steps import probing
 from memfit.keras_private.trainer import build_with, is_built, looking_once
 from memfit.messages import say
-from memfit.units import format_size
 from memfit.user_code.own_calls import own_call
 
 _TRAINED, _VALIDATION = ("x", "y", "sample_weight"), "validation_data"
@@ -38,7 +36,7 @@ def prepare(
     check_compiled(model)
     check_unguarded(model)
     gauge = find_gauge(request.budget)
-    _check_budget(gauge, request.budget.size_bytes)
+    check_budget(gauge, request.budget)
     changes.callback(gauge.trim_compiled())
     batch, arguments = find_first_batch(arguments, request.batch_size)
     was_built = is_built(model)
@@ -47,15 +45,12 @@ def prepare(
     is_verbose = arguments.get("verbose") not in (0, "0")
     if is_verbose:
         say(
-            "Measuring a few trial steps (they are undone) to stay within "
-            f"{format_size(headroom.budget_bytes)}",
+            f"Measuring a few trial steps (they are undone) to stay within {request.budget}",
             wraps=True,
         )
-    with Snapshot(model) as snapshot:
-        # Under `memfit run`, `fit` is recorded; trials are not to be.
-        prober = Prober(
-            inspect.unwrap(original), model, batch, gauge, snapshot, shuffles=_shuffles(arguments)
-        )
+    # Under `memfit run`, `fit` is recorded; trials are not to be.
+    fit = inspect.unwrap(original)
+    with probing(fit, model, batch, gauge, shuffles=_shuffles(arguments)) as prober:
         plan = choose(prober, headroom, request, changes)
     if not was_built:
         changes.enter_context(looking_once(model))
@@ -68,17 +63,6 @@ def _shuffles(arguments: dict[str, Any]) -> bool:
     """Whether `fit` puts arrays into another order."""
     is_arrays = count_bytes(arguments.get("x")) > 0
     return is_arrays and bool(arguments.get("shuffle", True))
-
-
-def _check_budget(gauge: Gauge, budget_bytes: int) -> None:
-    gauge.check(budget_bytes)
-    limit = gauge.find_limit()
-    if limit is not None and budget_bytes > limit.limit_bytes:
-        say(
-            f"the budget of {format_size(budget_bytes)} is more than is available: "
-            f"{format_size(limit.limit_bytes)} ({limit.source})",
-            wraps=True,
-        )
 
 
 def _measure_headroom(

@@ -1,7 +1,8 @@
 """Runs trial steps and measures their memory; the model is afterwards as before."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from memfit.backends.out_of_memory import is_out_of_memory
@@ -25,7 +26,7 @@ _MANY = 1000
 class Prober:
     """Runs steps of a model and measures them.
 
-    Its variables change; the caller puts them back. Steps run through the model's own `fit`, so
+    Its variables change; `probing` puts them back. Steps run through the model's own `fit`, so
     that what is compiled for them serves the training too.
 
     Args:
@@ -112,6 +113,15 @@ class Prober:
             shuffle=self._shuffles,
             verbose=0,
         )
+
+
+@contextlib.contextmanager
+def probing(
+    fit: Callable[..., Any], model: Any, batch: Batch, gauge: Gauge, *, shuffles: bool
+) -> Iterator[Prober]:
+    """Gives what runs steps of a model; at the end of the block the model is as before."""
+    with Snapshot(model) as snapshot:
+        yield Prober(fit, model, batch, gauge, snapshot, shuffles=shuffles)
 
 
 def _count_work(model: Any) -> LayerWork | None:

@@ -9,7 +9,8 @@ import pytest
 
 from memfit.errors import BudgetError, DataChangedError, DataError, DataNotFoundError, UsageError
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 
 MB = 1_000_000

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from memfit.cli.data_arguments import read_options, read_source
     from memfit.report.data import render_data_json, render_timing
     from memfit.streaming.inspect.speed import time_stream
-    from memfit.streaming.loader.loader import LoaderSettings
+    from memfit.streaming.loader.settings import LoaderSettings
     from memfit.streaming.open_data import open_data
     from memfit.units import parse_size
 

@@ -131,7 +131,7 @@ def _budget(run: Run) -> list[str]:
         return []
     if diagnosis.peak_bytes is None or diagnosis.verdict == "failed":
         return []
-    the_budget = f"The budget of {format_size(budget.size_bytes)}"
+    the_budget = f"The budget of {budget}"
     if not any(phase.name == "fit" for phase in diagnosis.phases):
         return [f"{the_budget} had no effect: it is for model.fit, which this script did not call."]
     if diagnosis.peak_bytes <= budget.size_bytes:

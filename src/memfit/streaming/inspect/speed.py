@@ -13,8 +13,9 @@ import numpy as np
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
 from memfit.streaming.loader.map_batches import count_rows
+from memfit.streaming.loader.settings import LoaderSettings
 
 # With fewer batches their variance tells little.
 _LEAST_BATCHES = 30

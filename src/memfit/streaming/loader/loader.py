@@ -3,81 +3,19 @@
 import contextlib
 import dataclasses
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from memfit.arguments import check_whole_number
-from memfit.errors import UsageError
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import Source, row_bytes
 from memfit.streaming.loader.batches import Batches
 from memfit.streaming.loader.map_batches import BatchMap, count_rows, map_in_order
 from memfit.streaming.loader.position import PassTracker, Position, State, read_state
-from memfit.streaming.order.buckets import BucketOrder
-from memfit.streaming.order.epoch import Order, Rows, equal_edges
-from memfit.streaming.order.lengths import Lengths
-from memfit.streaming.order.shuffle_plan import (
-    DataFacts,
-    Mixing,
-    add_length_facts,
-    gather_facts,
-    keep_mixing,
-    plan_mixing,
-    share_of_rows,
-)
+from memfit.streaming.loader.row_order import find_facts, make_order
+from memfit.streaming.loader.settings import LoaderSettings
+from memfit.streaming.order.shuffle_plan import Mixing, keep_mixing, plan_mixing
 from memfit.streaming.views.concatenate import describe
-from memfit.streaming.views.sequence_lengths import HasLengths
 from memfit.streaming.views.subset import split_rows
 from memfit.units import format_size
-
-
-@dataclass(frozen=True, slots=True)
-class LoaderSettings:
-    """What a user asks of a stream.
-
-    Attributes:
-        batch_size: Rows of a batch; `None` if `tokens` says how many.
-        budget_bytes: The most memory to use.
-        seed: What the order is made from; `None` for the order of the source.
-        drop_remainder: Whether a last batch with fewer rows is left out.
-        shard: Which part of the rows is given, of `num_shards`.
-        num_shards: How many parts there are.
-        tokens: The most that rows times the longest sequence of a batch may be.
-    """
-
-    batch_size: int | None
-    budget_bytes: int
-    seed: int | None = None
-    drop_remainder: bool = False
-    shard: int = 0
-    num_shards: int = 1
-    tokens: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.batch_size is None) == (self.tokens is None):
-            raise UsageError(
-                "A stream needs batch_size, the rows of a batch, or tokens, the most that rows "
-                f"times the longest sequence of a batch may be. Received: batch_size="
-                f"{self.batch_size!r} and tokens={self.tokens!r}. Give one of the two."
-            )
-        if self.tokens is not None:
-            check_whole_number("tokens", self.tokens)
-        else:
-            check_whole_number("batch_size", self.batch_size)
-        if self.tokens is not None and self.drop_remainder:
-            raise UsageError(
-                "drop_remainder is for batches of one size. Received: drop_remainder=True and "
-                f"tokens={self.tokens}, with which they differ. Leave it out, or give batch_size."
-            )
-        if self.seed is not None:
-            check_whole_number("seed", self.seed, least=0)
-
-    @property
-    def most_rows(self) -> int:
-        """The most rows that a batch may have: no row has less than one token."""
-        found = self.batch_size if self.tokens is None else self.tokens
-        assert found is not None  # noqa: S101  # one of the two is given
-        return int(found)
 
 
 class Loader:
@@ -106,7 +44,8 @@ class Loader:
         self.mapped = mapped
         self.progress = PassTracker()
         self._fingerprint: str | None = None
-        self._use(plan_mixing(self._data, settings.budget_bytes))
+        facts = find_facts(source, settings, mapped)
+        self._use(plan_mixing(facts, settings.budget_bytes))
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -166,9 +105,8 @@ class Loader:
         """
         state = read_state(value)
         state.check_against(self.state())
-        mixing = keep_mixing(
-            self._data, self.settings.budget_bytes, state.block_rows, state.window_rows
-        )
+        facts = find_facts(self.source, self.settings, self.mapped)
+        mixing = keep_mixing(facts, self.settings.budget_bytes, state.block_rows, state.window_rows)
         self.settings = dataclasses.replace(self.settings, seed=state.seed)
         self._use(mixing)
         self.progress.move_to(Position(state.epoch, state.batch))
@@ -186,21 +124,7 @@ class Loader:
         Raises:
             UsageError: There is no such part, this is one already, or batches differ in size.
         """
-        if self.settings.tokens is not None:
-            raise UsageError(
-                "A stream with tokens cannot be split into shards: they would not have as many "
-                "batches. Give batch_size, or give each process files of its own."
-            )
-        check_whole_number("count", count)
-        check_whole_number("index", index, least=0)
-        if index >= count or count > self.source.num_rows or self.settings.num_shards > 1:
-            raise UsageError(
-                f"Cannot take shard {index} of {count}: this stream has {self.source.num_rows} "
-                f"rows and is shard {self.settings.shard} of {self.settings.num_shards}. Expected "
-                "an index below the count, a row or more for each shard, and a stream that is no "
-                "shard, as in shard(0, 4)."
-            )
-        settings = dataclasses.replace(self.settings, shard=int(index), num_shards=int(count))
+        settings = self.settings.take_shard(index, count, self.source.num_rows)
         return Loader(self.source, self.layout, settings, self.mapped)
 
     def __str__(self) -> str:
@@ -222,27 +146,6 @@ class Loader:
             f"next: epoch {position.epoch}, batch {position.batch}"
         )
 
-    @property
-    def _data(self) -> DataFacts:
-        lengths, mapped = self._lengths, self.mapped
-        batch_size = self.settings.most_rows if lengths is None else lengths.mean_batch
-        data = gather_facts(self.source, batch_size, shuffles=self.settings.seed is not None)
-        if lengths is not None:
-            return add_length_facts(
-                data, self.source, lengths, 0.0 if mapped is None else mapped.growth
-            )
-        if mapped is None:
-            return data
-        return dataclasses.replace(data, mapped_bytes=mapped.row_bytes)
-
-    @property
-    def _lengths(self) -> Lengths | None:
-        if self.settings.tokens is None:
-            return None
-        lengths = self.source.lengths if isinstance(self.source, HasLengths) else None
-        assert lengths is not None  # noqa: S101  # measured before a loader is made
-        return lengths
-
     def _give(self, start: Position, at_a_time: int) -> Generator[tuple[Any, ...], None, None]:
         columns = self._batches.run(start.epoch, start.batch, at_a_time=at_a_time)
         with contextlib.closing(columns):
@@ -260,32 +163,8 @@ class Loader:
 
     def _use(self, mixing: Mixing) -> None:
         self.mixing = mixing
-        groups = self.source.groups
-        edges = (
-            equal_edges(self.source.num_rows, mixing.block_rows or 1) if groups is None else groups
-        )
-        self._batches = Batches(self.source, self._order(edges), mixing.held_batches)
-
-    def _order(self, edges: Rows) -> Order | BucketOrder:
-        settings, lengths = self.settings, self._lengths
-        order = Order(
-            edges,
-            self.mixing.window_rows,
-            settings.most_rows,
-            settings.seed,
-            settings.shard,
-            settings.num_shards,
-            drops_partial=settings.drop_remainder,
-        )
-        if lengths is not None:
-            costs = lengths.share_out(edges, share_of_rows(self.source.schema))
-            return BucketOrder(dataclasses.replace(order, costs=costs), lengths)
-        if order.num_batches == 0:
-            raise UsageError(
-                f"No batch is left: drop_remainder=True, batch_size={settings.batch_size} and "
-                f"{order.num_rows} rows. Make batch_size smaller, or keep the remainder."
-            )
-        return order
+        order = make_order(self.source, self.settings, mixing)
+        self._batches = Batches(self.source, order, mixing.held_batches)
 
 
 def _describe_batch(settings: LoaderSettings) -> str:

@@ -18,7 +18,8 @@ from memfit.streaming.data.source import Column
 from memfit.streaming.ingest.ingest import ingest
 from memfit.streaming.ingest.partition import plan_partition
 from memfit.streaming.ingest.passes import write_partition
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.store.format import Store, verify
 from scripts.killed_ingest import generate

@@ -15,8 +15,9 @@ from streaming.ingest.test_ingest import Sentences
 from memfit.backends.feeds import Spec
 from memfit.errors import BudgetError, UsageError
 from memfit.streaming.data.layout import Layout, lay_out
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
 from memfit.streaming.loader.map_batches import learn_mapping
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 
 MB = 1_000_000
@@ -202,7 +203,8 @@ def test_a_slow_consumer_is_waited_for():
 PEAK = """
 import numpy as np, sys
 from memfit.streaming.open_data import open_data
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.loader.map_batches import learn_mapping
 from memfit.measure.peak import Peak, read_tree_bytes
 source, layout = open_data(sys.argv[1])

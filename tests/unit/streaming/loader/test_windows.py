@@ -17,7 +17,8 @@ from streaming.cases import Grouped
 
 from memfit.measure.peak import read_tree_bytes
 from memfit.streaming.data.layout import Layout
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 
 MB = 1_000_000
@@ -142,7 +143,8 @@ def test_a_batch_that_is_let_go_is_freed():
 PEAK = """
 import numpy as np, sys
 from memfit.streaming.open_data import open_data
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.measure.peak import Peak, read_tree_bytes
 budget = int(sys.argv[2])
 list(Loader(*open_data(np.zeros((9, 2))), LoaderSettings(2, 4_000_000, seed=1)).run())

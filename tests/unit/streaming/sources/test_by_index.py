@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from memfit.errors import DataChangedError, DataError, UsageError
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 
 

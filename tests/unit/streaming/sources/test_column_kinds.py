@@ -16,7 +16,8 @@ from memfit.errors import DataError, MissingPackageError, UsageError
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.files import optional_packages
 from memfit.streaming.ingest.ingest import ingest
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 
 MB = 1_000_000
@@ -399,7 +400,8 @@ def test_the_peak_of_parquet_stays_within_the_budget(tmp_path):
 import sys, pyarrow.parquet, numpy
 from memfit.streaming.data.reading import ReadOptions
 from memfit.streaming.open_data import open_data
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.measure.peak import Peak, read_tree_bytes
 options = ReadOptions(features=sys.argv[2])
 few = Loader(*open_data(sys.argv[3], options), LoaderSettings(2, 4_000_000, seed=1))

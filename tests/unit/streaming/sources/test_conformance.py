@@ -11,7 +11,8 @@ from streaming.cases import CASES, NUM_ROWS, WIDTH, Drawn, Elsewhere, Grouped, W
 from memfit.errors import DataChangedError
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.source import allocate, read_into
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 
 BATCH = 32

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from streaming.sequences import NUM_ROWS, SEQUENCES, lengths_of
 
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.views.sequence_lengths import measure
 

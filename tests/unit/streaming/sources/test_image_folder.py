@@ -8,7 +8,8 @@ from PIL import Image
 
 from memfit.errors import DataError, UsageError
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 
 

@@ -13,7 +13,8 @@ import pytest
 from memfit.errors import DataError, UsageError
 from memfit.streaming.data.ragged import Ragged
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.sources import sql as module
 from memfit.streaming.sources.sql import sql

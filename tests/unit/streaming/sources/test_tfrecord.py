@@ -16,7 +16,8 @@ from streaming.tf_examples import field, frame, make_example
 from memfit.errors import DataError
 from memfit.streaming.data.layout import lay_out
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.sources import open_source
 from memfit.streaming.sources.tf_example import Examples
 

@@ -7,7 +7,8 @@ from streaming.cases import Grouped
 from memfit.errors import UsageError
 from memfit.streaming.data.layout import Layout
 from memfit.streaming.data.reading import ReadOptions
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.views.class_weights import weigh_classes
 

@@ -10,7 +10,8 @@ from streaming.ingest.test_ingest import Sentences
 from memfit.errors import DataChangedError, UsageError
 from memfit.streaming.data.layout import Layout, lay_out
 from memfit.streaming.data.source import allocate
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.views import oversample
 from memfit.streaming.views.class_weights import weigh_classes

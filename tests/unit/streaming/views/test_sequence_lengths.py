@@ -11,7 +11,8 @@ from streaming.sequences import LONGEST, NUM_ROWS, lengths_of, make_rows
 
 from memfit.errors import UsageError
 from memfit.streaming.data.ragged import Ragged
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
 from memfit.streaming.store.spool import find_folder, spool
 from memfit.streaming.views.sequence_lengths import measure
@@ -92,7 +93,8 @@ def test_a_state_of_a_version_with_other_orders_is_refused():
 PEAK = """
 import sys
 from memfit.streaming.open_data import open_data
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.views.sequence_lengths import measure
 from memfit.measure.peak import Peak, read_tree_bytes
 

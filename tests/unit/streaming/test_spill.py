@@ -10,9 +10,10 @@ import pytest
 import zarr
 
 from memfit.errors import DataChangedError, DataError
-from memfit.streaming.loader.loader import Loader, LoaderSettings
+from memfit.streaming.loader.loader import Loader
+from memfit.streaming.loader.settings import LoaderSettings
 from memfit.streaming.open_data import open_data
-from memfit.streaming.sources.spill import spill
+from memfit.streaming.spill import spill
 from memfit.streaming.store.cache_folder import find_cache
 
 BUDGET = 8_000_000
