@@ -9,8 +9,9 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.objects import VIEW_FACTOR, LiveObject, backend_of, kind_by_class, package_of
-from memfit.heap.holders import attributes_of, read_locals
+from memfit.heap.holders import attributes_of
 from memfit.keras_private.layers import stored_value
+from memfit.user_code.frame_locals import read_locals
 
 _KINDS = {
     "History": "history",

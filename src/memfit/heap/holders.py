@@ -8,7 +8,6 @@ garbage collector.
 
 import functools
 import gc
-import inspect
 import logging
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import FrameType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
+from memfit.user_code.frame_locals import read_locals
 from memfit.user_code.frames import is_own_file, is_user_class, is_user_file, is_user_module
 
 _DEEPEST = 7
@@ -113,29 +113,12 @@ def _registry_roots() -> Iterator[tuple[Any, Owner | None, int]]:
 def _local_roots(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, int]]:
     while frame is not None:
         code = frame.f_code
-        if code.co_flags & inspect.CO_OPTIMIZED and not is_own_file(code.co_filename):
+        if not is_own_file(code.co_filename):
             is_mine = is_user_file(code.co_filename)
             for name, value in read_locals(frame).items():
                 text = f"local {name} of {code.co_name}()"
                 yield value, Owner(text, code.co_filename, name) if is_mine else None, 0
         frame = frame.f_back
-
-
-def read_locals(frame: FrameType) -> dict[str, Any]:
-    """Returns the locals of a frame and leaves nothing behind.
-
-    Before Python 3.13 a function's frame keeps what it was asked for, and so keeps it alive: that
-    copy is emptied. Not under a debugger, which would write the emptied locals back; and not
-    outside of functions, where the locals are the module's or class's own.
-    """
-    if sys.version_info >= (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        return dict(frame.f_locals)
-    if frame.f_trace is not None:
-        return {}
-    asked = frame.f_locals
-    values = dict(asked)
-    asked.clear()
-    return values
 
 
 def _inside(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:

@@ -8,6 +8,8 @@ import sysconfig
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 
+from memfit.user_code.frame_locals import read_locals
+
 _AUTOGRAPH = "__autograph_generated_file"
 
 # A file and a line number in it.
@@ -106,7 +108,7 @@ def find_caller(frame: FrameType | None) -> FrameType | None:
 def _is_init_of(frame: FrameType, thing: object) -> bool:
     code = frame.f_code
     is_init = code.co_name == "__init__" and code.co_argcount > 0
-    return is_init and frame.f_locals.get(code.co_varnames[0]) is thing
+    return is_init and read_locals(frame).get(code.co_varnames[0]) is thing
 
 
 @functools.cache
