@@ -12,16 +12,54 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from memfit.record.read_run import read_run
 
-SCRIPTS = Path(__file__).parent / "scripts"
+TESTS = Path(__file__).parent
+SCRIPTS = TESTS / "scripts"
 # Where control groups are.
 V1 = Path("/sys/fs/cgroup/memory")
 V2 = Path("/sys/fs/cgroup")
 BACKENDS = ("tensorflow", "jax", "torch")
 # One thread each: two cores shared by several tests make OpenMP spin.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+# For JAX where programs run once or twice and no memory is measured: compiling takes the time.
+SOON_COMPILED = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+# Set by `make test-long`: what TensorFlow runs eagerly in `make test` is compiled.
+COMPILES = "MEMFIT_TESTS_COMPILE"
+# `make test` tries the same examples each time; MEMFIT_TESTS_EXAMPLES=5000 tries others.
+EXAMPLES = int(os.environ.get("MEMFIT_TESTS_EXAMPLES", "0"))
+settings.register_profile("memfit", derandomize=not EXAMPLES, max_examples=EXAMPLES or 100)
+settings.load_profile("memfit")
+# A test that does not say which backend it needs takes the one that starts soonest.
+os.environ.setdefault("KERAS_BACKEND", "jax")
+
+
+def compile_options(**options):
+    """Options for `compile`: on TensorFlow a case that says nothing else runs eagerly.
+
+    That is quick there, and the graphs of such cases wait for `make test-long`. On JAX eager
+    steps are the slow ones.
+    """
+    is_quick = os.environ["KERAS_BACKEND"] == "tensorflow" and COMPILES not in os.environ
+    says = {"run_eagerly", "jit_compile", "steps_per_execution"} & options.keys()
+    return {**options, "run_eagerly": True} if is_quick and not says else options
+
+
+def environment_of(backend):
+    """The environment of a process that trains on a backend, as its users have it.
+
+    Those of JAX and torch rarely have TensorFlow, which Keras would import in the first `fit`.
+    """
+    hidden = [] if backend == "tensorflow" else [str(TESTS / "without_tensorflow")]
+    paths = [*hidden, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **os.environ,
+        **QUIET,
+        "KERAS_BACKEND": backend,
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -70,9 +108,7 @@ class Memfit:
     cwd: Path
 
     def __call__(self, *arguments, backend=None, **how):
-        environment = {**os.environ, **QUIET, **how.pop("env", {})}
-        if backend is not None:
-            environment["KERAS_BACKEND"] = backend
+        environment = {**environment_of(backend or "tensorflow"), **how.pop("env", {})}
         return subprocess.run(
             [*self.command, *map(str, arguments)],
             cwd=self.cwd,

@@ -3,25 +3,26 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, QUIET, two_at_a_time
+from conftest import BACKENDS, COMPILES, QUIET, SOON_COMPILED
 
 ALL = sorted(Path(__file__).parent.glob("*_test.py"))
-MEASURING = [path for path in ALL if path.stem == "fit_test"]
+# What compiled programs take is what is tested.
+MEASURING = [path for path in ALL if path.stem in ("fit_test", "xla_order_test")]
+OTHERS = [path for path in ALL if path not in MEASURING]
 
 
-def run(backend, paths, chosen="not long"):
+def run(backend, paths, chosen="not long", **environment):
     return subprocess.run(
         # Frameworks give warnings of their own.
         [
             *(sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"),
-            *("-m", chosen, *map(str, paths)),
+            *("--durations=8", "-m", chosen, *map(str, paths)),
         ],
-        env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
+        env={**os.environ, **QUIET, "KERAS_BACKEND": backend, **environment},
         capture_output=True,
         text=True,
         timeout=900,
@@ -31,7 +32,16 @@ def run(backend, paths, chosen="not long"):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_measures_nothing_passes_in_one_process(backend):
-    done = run(backend, [path for path in ALL if path not in MEASURING])
+    done = run(backend, OTHERS, **SOON_COMPILED)
+
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_measures_passes(backend):
+    done = run(backend, MEASURING)
+    if done.returncode != 0:
+        done = run(backend, MEASURING)  # on a busy machine a process may take more for a moment
 
     assert done.returncode == 0, done.stdout[-6000:]
 
@@ -44,18 +54,8 @@ def test_what_repeats_the_others_passes(backend):
     assert done.returncode == 0, done.stdout[-6000:]
 
 
-@pytest.fixture(scope="module")
-def measured():
-    with two_at_a_time(lambda backend: run(backend, MEASURING), BACKENDS) as jobs:
-        yield jobs
-
-
-@pytest.mark.measures
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_what_measures_passes(backend, measured):
-    done = measured[backend,].result()
-    if done.returncode != 0:
-        wait(measured.values())
-        done = run(backend, MEASURING)  # what a busy machine measured is measured once more, alone
+@pytest.mark.long
+def test_what_runs_eagerly_passes_compiled():
+    done = run("tensorflow", OTHERS, **{COMPILES: "1"})
 
     assert done.returncode == 0, done.stdout[-6000:]

@@ -2,13 +2,12 @@
 
 import functools
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS
+from conftest import BACKENDS, SCRIPTS, environment_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel must hold a limit")
 
@@ -23,7 +22,7 @@ NOT_HELPED = {
 def run(backend):
     return subprocess.run(
         [sys.executable, str(SCRIPTS / "guarded.py"), backend],
-        env={**os.environ, **QUIET},
+        env=environment_of(backend),
         capture_output=True,
         text=True,
         check=False,

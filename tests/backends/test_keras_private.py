@@ -1,12 +1,11 @@
 """What a new Keras has moved: every private name that memfit relies on, on every backend."""
 
-import os
 import subprocess
 import sys
 
 import pytest
 
-from conftest import BACKENDS, QUIET, two_at_a_time
+from conftest import BACKENDS, environment_of, two_at_a_time
 
 FIND_MISSING = """
 import importlib
@@ -67,7 +66,7 @@ for one in names:
 def find_missing(backend):
     return subprocess.run(
         [sys.executable, "-c", FIND_MISSING],
-        env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
+        env=environment_of(backend),
         capture_output=True,
         text=True,
         timeout=240,

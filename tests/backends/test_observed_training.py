@@ -1,7 +1,6 @@
 """One suite over every backend: a real training on each, seen by memfit the same way."""
 
 import functools
-import os
 import subprocess
 import sys
 import tempfile
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS, Memfit
+from conftest import BACKENDS, SCRIPTS, Memfit, environment_of
 from memfit.diagnose.diagnosis import diagnose
 from memfit.record.read_run import read_run
 
@@ -280,11 +279,11 @@ exec(open(os.environ["TOUR"]).read())
 
 def test_a_monitor_by_hand_records_what_memfit_run_records(tour, memfit):
     backend, watched = tour
-    environment = {"KERAS_BACKEND": backend, "TOUR": str(SCRIPTS / "tour.py")}
+    environment = {**environment_of(backend), "TOUR": str(SCRIPTS / "tour.py")}
     done = subprocess.run(
         [sys.executable, memfit.script(BY_HAND)],
         cwd=memfit.cwd,
-        env={**os.environ, **QUIET, **environment},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,

@@ -1,19 +1,30 @@
 """Recomputation changes the memory and nothing else, on every backend."""
 
-import os
 import subprocess
 import sys
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS
+from conftest import BACKENDS, SCRIPTS, environment_of
+
+# Where a model is compiled, which takes most of the time.
+COMPILING = ("tensorflow", "jax")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_recomputed_model_learns_the_same(backend):
     """The checks and what they compare are in `tests/scripts/recomputed.py`."""
-    done = run(backend)
+    assert_good(run(backend))
 
+
+@pytest.mark.parametrize(
+    "backend", ["torch", *(pytest.param(one, marks=pytest.mark.long) for one in COMPILING)]
+)
+def test_it_learns_the_same_in_half_precision_and_under_xla(backend):
+    assert_good(run(backend, "more"))
+
+
+def assert_good(done):
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.endswith("good\n")
 
@@ -29,10 +40,10 @@ def test_the_peak_of_a_recomputed_model_is_lower(backend):
 
 def run(backend, *arguments):
     # What malloc frees goes back at once, so that the peak is what was in use together.
-    environment = {"KERAS_BACKEND": backend, "MALLOC_MMAP_THRESHOLD_": "65536"}
+    environment = {**environment_of(backend), "MALLOC_MMAP_THRESHOLD_": "65536"}
     return subprocess.run(
         [sys.executable, str(SCRIPTS / "recomputed.py"), *arguments],
-        env={**os.environ, **QUIET, **environment},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,

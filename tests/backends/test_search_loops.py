@@ -1,7 +1,6 @@
 """Searches with the real packages: trials inside sessions do not add up, and the examples run."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS
+from conftest import BACKENDS, SCRIPTS, SOON_COMPILED, environment_of
 
 TRIALS = 7
 IN_PROCESSES = "\n## Each trial in a process of its own\n"
@@ -58,7 +57,7 @@ def run(script, *arguments, backend, cwd):
     return subprocess.run(
         [sys.executable, "-W", "error::UserWarning", str(script), *map(str, arguments)],
         cwd=cwd,
-        env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
+        env={**environment_of(backend), **SOON_COMPILED},
         capture_output=True,
         text=True,
         check=False,

@@ -1,7 +1,6 @@
 """Many models in a loop: what a session releases, keeps and names; a process of its own."""
 
 import functools
-import os
 import subprocess
 import sys
 import tempfile
@@ -9,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, QUIET, SCRIPTS
+from conftest import BACKENDS, SCRIPTS, SOON_COMPILED, environment_of
 
+FEW = 12
 CHECKS = """
 import gc, warnings, weakref
 import keras, numpy as np, memfit
@@ -124,15 +124,21 @@ def check_and_fold(backend, number):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_session_releases_what_was_built_inside_and_touches_nothing_else(backend):
-    done = check_and_fold(backend, 20)
+    done = check_and_fold(backend, FEW)
 
     assert "good\n" in done.stdout, done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_folds_inside_sessions_do_not_add_up(backend):
-    # malloc's ups and downs are some MB; over three times as many folds they weigh little.
-    assert fold(backend, 20) < 0.3 or fold(backend, 60) < 0.3
+    # malloc's ups and downs are some MB; over more folds they weigh little.
+    assert fold(backend, FEW) < 0.3 or fold(backend, 5 * FEW) < 0.3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_many_folds_inside_sessions_do_not_add_up(backend):
+    assert fold(backend, 5 * FEW) < 0.3
 
 
 def fold(backend, number):
@@ -153,7 +159,7 @@ def test_a_process_of_its_own_returns_its_result_or_its_error_and_says_its_peak(
 def run(script, backend, *arguments):
     return subprocess.run(
         [sys.executable, str(script), *map(str, arguments)],
-        env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
+        env={**environment_of(backend), **SOON_COMPILED},
         capture_output=True,
         text=True,
         check=False,

@@ -15,7 +15,7 @@ from memfit.measure.process import read_process
 
 folds, how = int(sys.argv[1]), sys.argv[2]
 rng = np.random.default_rng(0)
-x = rng.random((512, 20), dtype="float32")
+x = rng.random((128, 20), dtype="float32")
 y = x[:, :1]
 
 
@@ -30,13 +30,13 @@ for _ in range(folds):
     with memfit.session() if how == "session" else contextlib.nullcontext():
         model = keras.Sequential(
             [
-                keras.layers.Dense(64, activation="relu"),
-                keras.layers.Dense(64),
+                keras.layers.Dense(32, activation="relu"),
+                keras.layers.Dense(32),
                 keras.layers.Dense(1),
             ]
         )
         model.compile(optimizer="adam", loss="mse")
-        model.fit(x, y, epochs=2, batch_size=64, verbose=0)
+        model.fit(x, y, epochs=1, batch_size=64, verbose=0)
     levels.append(held_mb())
 # The first folds warm up; malloc's ups and downs weigh little in a median of slopes.
 print("per fold", fit_slope(levels[folds // 3 :]).middle, flush=True)

@@ -87,6 +87,8 @@ def _next_larger(
     batch_size = limit.batch_size
     highest = min(batch_size, (too_large or batch_size + 1) - 1)
     highest = min(highest, best.size * _MOST_TIMES_LARGER)
+    if highest < best.size:
+        return None  # the same size fitted once and once did not
     size = min(highest, _extrapolate(trials, best, limit))
     if too_large is not None and tried[-1].failed:
         # There is less than the budget, and nothing says how much.

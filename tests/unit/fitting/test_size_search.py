@@ -189,3 +189,9 @@ def test_a_batch_that_fits_by_far_is_tried_at_once():
     trials = [Measurement(0, 100 * MB), Measurement(8, 108 * MB)]
 
     assert next_size(trials, 256, 400 * MB) == 256
+
+
+def test_nothing_more_is_tried_after_a_size_that_fitted_once_and_once_did_not():
+    trials = [Measurement(0, 0), Measurement(1, 6 * MB), Measurement(1, 6 * MB, failed=True)]
+
+    assert next_size(trials, 2, 10 * MB) is None
