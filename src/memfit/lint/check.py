@@ -6,8 +6,9 @@ import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
-from memfit.lint.all_rules import FAMILIES, NOT_READ
+from memfit.lint.all_rules import NOT_READ
 from memfit.lint.hint import Hint
+from memfit.lint.rules import FAMILIES
 from memfit.lint.rules.rule import Match
 from memfit.lint.script.script import read_script, read_silenced
 
