@@ -7,7 +7,7 @@ NOT_READ = Rule(
     "MF001",
     "not-read",
     None,
-    "The file is not Python that can be parsed, so nothing in it was checked.",
+    "The file cannot be parsed as Python, so nothing in it was checked.",
 )
 RULES: tuple[Rule, ...] = tuple(
     sorted(

@@ -119,7 +119,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
 
 def _refuse_oversample() -> None:
     raise UsageError(
-        "oversample draws other rows in every epoch, and tokens needs to know beforehand how long "
-        "they are. Received: both. Give batch_size instead of tokens, or class_weight instead of "
+        "oversample draws different rows in every epoch, and tokens needs their lengths in "
+        "advance. Received: both. Give batch_size instead of tokens, or class_weight instead of "
         "oversample."
     )

@@ -96,13 +96,13 @@ def _check_functions(model: Any) -> None:
     if "train_step" in model.__dict__:
         raise UsageError(
             f"Batches of {model.name!r} run in micro-batches already. Undo that first, and let "
-            "the guard cut them: memfit.guard(model, size=32)."
+            "the guard split them: memfit.guard(model, size=32)."
         )
     for name in _FUNCTIONS:
         if not getattr(type(model), f"make_{name}").__module__.startswith("keras."):
             raise UsageError(
                 f"{type(model).__name__} has a make_{name} of its own, so memfit cannot run its "
-                "batches again. Leave it to Keras."
+                "batches again. Remove it."
             )
     if keras.distribution.distribution() is not None:
         raise UsageError(

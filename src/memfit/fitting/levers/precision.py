@@ -49,9 +49,7 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
     ```
     """
     if to not in _COMPUTE:
-        raise UsageError(
-            f"Precision is reduced to one of {', '.join(_COMPUTE)}. Received: to={to!r}."
-        )
+        raise UsageError(f"`to` must be one of {', '.join(_COMPUTE)}. Received: to={to!r}.")
     check_keras_model(model)
     import keras
 
@@ -62,7 +60,7 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
     changing = [one for one in units if _is_float32(one) and id(one) not in kept]
     lowered = [one for unit in changing for one in _inside(unit) if _is_float32(one)]
     if all(isinstance(one, keras.Model) for one in changing):
-        return Change("no layer computes in float32 that could compute in less", lambda: None)
+        return Change("no layer computes in float32 that could use a lower precision", lambda: None)
     policy = keras.DTypePolicy(to)
     before = [(layer, layer.dtype_policy) for layer in lowered]
     for layer in lowered:

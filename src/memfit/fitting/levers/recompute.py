@@ -75,7 +75,7 @@ def _graph_to_cut(model: Any) -> Any:
     check_keras_model(model)
     if "call" in vars(model):
         raise UsageError(
-            f"The model {model.name!r} has a call of its own set on it, perhaps by an earlier "
+            f"The model {model.name!r} has a replaced call(), perhaps by an earlier "
             "recompute(). Expected a model as it was built. Undo that change first."
         )
     graph = inner_graph(model)
@@ -133,7 +133,7 @@ def _tell(cuts: Sequence[Cut], choice: Choice, batch_size: int) -> str:
 
 
 def _too_little(model: Any, choice: Choice, bytes_to_save: int | None) -> str:
-    asked = "" if bytes_to_save is None else f", {format_size(bytes_to_save)} were asked"
+    asked = "" if bytes_to_save is None else f", and {format_size(bytes_to_save)} were requested"
     return (
         f"Recomputation can save at most about {format_size(choice.saved_bytes)} of the "
         f"activations of {model.name!r}{asked}. Ask for less, or split batches instead."

@@ -68,7 +68,7 @@ class RemotePath:
             return self.filesystem.get_file_info(what)
         except OSError as error:
             raise DataError(
-                f"Cannot look at {self}: {error}. Check that the file system can be reached, and "
+                f"Cannot access {self}: {error}. Check that the file system can be reached, and "
                 "that you may read it."
             ) from None
 
@@ -153,7 +153,7 @@ def locate(value: Any, filesystem: Any = None) -> Path | RemotePath:
     elif not isinstance(filesystem, fs.FileSystem):
         raise UsageError(
             f"filesystem must be a pyarrow.fs.FileSystem. Received: a {type(filesystem).__name__}. "
-            "Convert one of fsspec: pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(it))."
+            "Convert an fsspec one: pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(it))."
         )
     if isinstance(filesystem, fs.LocalFileSystem):
         return Path(value)

@@ -83,7 +83,7 @@ def _open_remote(path: RemotePath, options: ReadOptions) -> Source:
     found = _format_of(path)
     if not found.is_remote:
         raise UsageError(
-            f"Cannot stream {path} where it is: of the files on other machines, memfit reads "
+            f"Cannot stream {path} from another machine: there memfit reads only "
             f"{list_remote()} files. Copy it to this machine first."
         )
     return _open(found, found.load().open_file, path, options)

@@ -134,7 +134,7 @@ def reading(file: DataFile, what: str) -> Iterator[None]:
     except (OSError, RuntimeError, KeyError) as error:
         file.check()  # damaged, or written anew meanwhile?
         raise DataError(
-            f"{file.path} is not an HDF5 file that can be read: {what} is damaged or cut "
+            f"{file.path} is not an HDF5 file that can be read: {what} is damaged or truncated "
             f"({error}). Write or copy it again."
         ) from None
 

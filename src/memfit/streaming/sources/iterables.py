@@ -90,8 +90,8 @@ def check_iterable(value: Any) -> None:
     if hasattr(value, "__next__"):
         raise UsageError(
             f"Cannot stream an already started {type(value).__name__}: it can be read only once, "
-            "and some of it may be gone. Give what makes it: a function without arguments, such as "
-            "the generator function itself (make_rows, not make_rows())."
+            "and part of it may be consumed. Give what makes it: a function without arguments, "
+            "such as the generator function itself (make_rows, not make_rows())."
         )
     if not _is_function(value) and not hasattr(value, "__iter__") and not _is_sequence(value):
         raise UsageError(

@@ -210,7 +210,7 @@ def _read_compressed(path: Path) -> Iterator[Record]:
             yield from _read_through(stream, str(path))
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path} cannot be decompressed: {error}. It may be cut: write or copy it again."
+            f"{path} cannot be decompressed: {error}. It may be truncated: write or copy it again."
         ) from error
 
 
@@ -287,4 +287,4 @@ def _refuse(name: str, number: int, reason: str) -> NoReturn:
 
 
 def _refuse_cut(name: str, number: int) -> NoReturn:
-    _refuse(name, number, "is cut: the file ends inside it")
+    _refuse(name, number, "is truncated: the file ends inside it")

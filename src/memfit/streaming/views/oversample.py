@@ -74,7 +74,7 @@ class Weigher:
         if not np.isfinite(weights).all() or (weights < 0).any():
             wrong = weights[~np.isfinite(weights) | (weights < 0)][0]
             raise UsageError(
-                f"Weights to draw rows by must be numbers, 0 or more. Received: {wrong} among the "
+                f"Weights for drawing rows must be numbers, 0 or more. Received: {wrong} among the "
                 f"rows from {ranges[0][0]} to {ranges[-1][1]}."
             )
         return weights
@@ -170,7 +170,7 @@ class OversampledRows:
         ]
         ends = np.cumsum(np.concatenate(parts))
         if not ends[-1] > 0:
-            raise UsageError("Weights to draw rows by must not all be 0. Received: only zeros.")
+            raise UsageError("Weights for drawing rows must not all be 0. Received: only zeros.")
         self._scale = self.num_rows / ends[-1]
         return np.concatenate(([0.0], ends * self._scale))
 
@@ -224,7 +224,7 @@ def draw_rows(source: Source, layout: Layout, oversample: Any) -> tuple[Oversamp
     """
     if source.groups is not None:
         raise UsageError(
-            "oversample needs data of which any rows can be read, and this comes in groups. "
+            "oversample needs data whose rows can be read one by one; this is read in groups. "
             "Write it once with memfit.ingest() and stream that."
         )
     if isinstance(oversample, Mapping):
