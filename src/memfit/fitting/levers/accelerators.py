@@ -19,7 +19,7 @@ def configure(
     limit: str | None = None,
     preallocate: float | bool | None = None,
 ) -> Change:
-    """Says how much of each accelerator's memory the framework takes, and when.
+    """Sets how much of each accelerator's memory the framework takes, and when.
 
     Call it at the top of the script, before anything uses a device. The framework that Keras uses
     is set; it may be imported, and no device is used. Without an accelerator nothing is done, and a

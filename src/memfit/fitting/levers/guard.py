@@ -42,8 +42,8 @@ def guard(
     micro-batches grow back. A line on stderr says so each time. Where the variables of the
     optimizer do not fit, none of them is left behind.
 
-    If micro-batches of one sample do not help, or the model cannot be cut, the error is raised with
-    a note and the model is as it was before the batch.
+    If micro-batches of one sample do not help, or the model cannot be split, the error is raised
+    with a note and the model is as it was before the batch.
 
     Args:
         model: A compiled Keras model that has no `train_step` of its own.

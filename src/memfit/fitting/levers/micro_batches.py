@@ -25,8 +25,8 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
     The micro-batches run one after another inside the training step. Their gradients, weighted by
     their samples, make one update of the weights, so schedules, averages and loss scaling count
     batches as before; losses and metrics are those of the whole batch. `fit`, `evaluate`,
-    `train_on_batch` and `test_on_batch` obey. Layers that draw random numbers, such as Dropout,
-    draw others than they would for the whole batch.
+    `train_on_batch` and `test_on_batch` use it. Layers that draw random numbers, such as Dropout,
+    draw different ones than for the whole batch.
 
     Args:
         model: A compiled Keras model that has no `train_step` of its own.

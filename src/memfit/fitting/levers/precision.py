@@ -21,11 +21,11 @@ _MOST_NAMES = 3
 
 
 def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
-    """Has the layers of a model compute in half precision, as Keras's mixed policies do.
+    """Makes the layers of a model compute in half precision, as Keras's mixed policies do.
 
-    What layers keep for the backward pass is half as large; against it stands a copy of their
+    What layers keep for the backward pass is half as large, at the cost of a copy of their
     weights in half precision in each step, so a model that is mostly weights gains little. Weights,
-    the optimizer's state and the loss stay in float32, and so do layers that give the model's
+    the optimizer's state and the loss stay in float32, and so do layers that make the model's
     outputs, layers that prepare data and layers with a policy of their own. For float16 the loss
     of a compiled model is scaled. Results change: call it only where the user agreed.
 

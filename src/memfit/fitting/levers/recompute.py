@@ -26,7 +26,7 @@ _STEP_IN_FORWARDS = 3
 
 
 def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int = 32) -> Change:
-    """Lets `model` keep less in training, for some of the forward pass computed twice.
+    """Saves activations in training by computing part of the forward pass twice.
 
     The model is cut into blocks. Of a block that is recomputed, only what others read of it is
     kept; the backward pass computes the rest again, with the same Dropout masks and without a
@@ -35,9 +35,9 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
 
     Args:
         model: A Functional or Sequential model that is built.
-        bytes_to_save: How much lower the peak shall be; the cheapest blocks for it are chosen.
+        bytes_to_save: How much lower the peak should be; the cheapest blocks for it are chosen.
             Defaults to all blocks that save something.
-        batch_size: The batches that it trains on, to tell what is saved.
+        batch_size: The batches that it trains on, to compute what is saved.
 
     Raises:
         UsageError: If the model has no graph to cut, or less can be saved than asked.

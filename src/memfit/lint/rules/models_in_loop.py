@@ -30,7 +30,7 @@ OPTIMIZER_IN_LOOP = Rule(
     "MF305",
     "optimizer-in-loop",
     "accumulating-optimizers",
-    "An optimizer created at every pass has its own slots for every weight, and starts anew.",
+    "An optimizer created at every pass has its own slots for every weight, and loses its state.",
 )
 RULES = (MODEL_IN_LOOP, COMPILE_IN_LOOP, OPTIMIZER_IN_LOOP)
 

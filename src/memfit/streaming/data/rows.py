@@ -89,7 +89,7 @@ def infer_schema(row: Any, where: object) -> Schema:
     """Returns the columns that a row has.
 
     Raises:
-        DataError: A value is no number and no array.
+        DataError: A value is neither a number nor an array.
     """
     return tuple(
         Column(name, array.dtype.newbyteorder("="), array.shape)

@@ -81,7 +81,7 @@ class RemoteFile:
 
     Raises:
         DataNotFoundError: There is no such file.
-        DataError: It is a folder or is empty, or nobody answers.
+        DataError: It is a folder or is empty, or the file system does not answer.
     """
 
     def __init__(self, path: RemotePath) -> None:

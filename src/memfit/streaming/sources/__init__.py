@@ -35,7 +35,7 @@ def open_source(value: Any, options: ReadOptions = _ALL) -> Source:
     Raises:
         DataNotFoundError: There is nothing at this path.
         DataError: The data cannot be streamed as it is.
-        UsageError: This is no kind of data that memfit can read.
+        UsageError: memfit cannot read this kind of data.
     """
     if isinstance(value, str | os.PathLike):
         return _open_located(locate(value, options.filesystem), options)

@@ -245,7 +245,7 @@ class ArrowFile(RowGroupSource):
         try:
             yield
         except (OSError, self._pyarrow.ArrowException) as error:
-            self._file.check()  # damaged, or written anew meanwhile?
+            self._file.check()  # damaged, or rewritten meanwhile?
             raise DataError(
                 f"{self._file.path} is not {self.a_kind} that can be read: {what} is damaged or "
                 f"truncated ({str(error).strip()}). Write or copy it again."

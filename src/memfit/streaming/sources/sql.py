@@ -84,7 +84,7 @@ def sql(
         parameters: Values for the placeholders of the query.
 
     Raises:
-        UsageError: This is no query, or no connection.
+        UsageError: This is not a query, or not a connection.
 
     Example:
     ```python

@@ -166,7 +166,7 @@ def make_index(file: DataFile) -> Index:
     """Returns where the records of a file are; only their lengths are looked at.
 
     Raises:
-        DataError: It is cut or damaged, or is no such file.
+        DataError: It is truncated or damaged, or is not a TFRecord file.
     """
     name, at, number, every = str(file.path), 0, 0, 1
     marks: list[int] = []

@@ -1,4 +1,4 @@
-"""Data that nobody can tell from other data, such as what a generator gives: kept for one stream.
+"""Data that cannot be identified, such as what a generator gives: kept for one stream.
 
 It is spooled when the stream is made and removed when the stream is forgotten or the process ends.
 What a killed process left behind is removed by the next one.

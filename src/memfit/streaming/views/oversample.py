@@ -1,4 +1,4 @@
-"""Rows drawn by weights, anew in every epoch: those that weigh more come more often.
+"""Rows drawn by weights, again in every epoch: those that weigh more come more often.
 
 An epoch has as many rows as the data. Place `j` of it draws a point between `j` and `j + 1`, and
 gets the row into whose part of all weights the point falls. So a row comes as often as its weight
@@ -63,7 +63,7 @@ class Weigher:
         """Returns the weights of rows that were read from these ranges.
 
         Raises:
-            UsageError: One of them is no weight.
+            UsageError: One of them is not a weight.
         """
         if isinstance(self._given, str):
             found: Any = rows[self._given]
@@ -212,7 +212,7 @@ class OversampledRows:
 def draw_rows(source: Source, layout: Layout, oversample: Any) -> tuple[OversampledRows, Layout]:
     """Returns the rows of a source, drawn by weights, and where their columns go.
 
-    A column that is named for its weights is no input any more.
+    A column that is named for its weights is no longer an input.
 
     Args:
         source: All rows.
