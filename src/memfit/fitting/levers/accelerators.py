@@ -107,7 +107,7 @@ def _read_fraction(preallocate: object) -> float | None:
 def _without_accelerator(devices: Accelerators, is_too_late: bool) -> Change:
     text = f"no accelerator that {devices.TITLE} can use here: nothing is configured"
     if is_too_late:
-        text += "; with one, this line would come too late: move it to the top of the script"
+        text += "; with one this line would come too late: move it to the top of the script"
     say(text)
     return Change(text, lambda: None)
 
