@@ -83,7 +83,7 @@ def test_an_explanation_gives_figures_in_words_and_not_what_was_not_measured(cod
 
 
 @pytest.mark.parametrize("code", SECTIONS)
-def test_an_explanation_names_the_rules_that_tell_of_its_cause(code):
+def test_an_explanation_names_the_rules_that_find_its_cause(code):
     named = re.findall(r"MF\d+", SECTIONS[code].partition("**Lint.**")[2])
 
     assert set(named) == lint_codes_of(code)

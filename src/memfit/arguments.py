@@ -21,7 +21,7 @@ def check_whole_number(name: str, value: object, *, least: int = 1) -> int:
         least: The smallest number that is allowed.
 
     Raises:
-        UsageError: It is no whole number, or too small.
+        UsageError: It is not a whole number, or too small.
 
     Example:
     >>> check_whole_number("size", 32)

@@ -35,8 +35,8 @@ class Budget:
         """
         if (budget is None) == (device_budget is None):
             raise UsageError(
-                "Give one of budget (the memory of this process and those it starts) and "
-                f"device_budget (that of the accelerator). Received: budget={budget!r}, "
+                "Give one of budget (memory of this process and of those it starts) and "
+                f"device_budget (memory of the accelerator). Received: budget={budget!r}, "
                 f"device_budget={device_budget!r}."
             )
         name, size, place = (

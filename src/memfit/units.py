@@ -1,4 +1,4 @@
-"""Sizes and durations in words: read them from people, show them to people.
+"""Sizes and durations in words, as users read and write them.
 
 Everywhere else in the package a size is an `int` and its name ends in `_bytes`;
 a duration is a `float` and its name ends in `_s`.
@@ -49,7 +49,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size_bytes: float) -> str:
-    """Returns `size_bytes` as people write it: three figures and a decimal unit.
+    """Returns `size_bytes` as users write it: three figures and a decimal unit.
 
     Example:
     >>> format_size(1_310_000_000)

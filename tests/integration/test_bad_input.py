@@ -68,7 +68,7 @@ def test_two_runs_at_once_in_one_place_get_folders_of_their_own(memfit):
     assert len(list_runs(memfit.cwd / "memfit-runs")) == 3
 
 
-def test_a_json_file_that_cannot_be_written_is_told_before_anything_runs(memfit):
+def test_a_json_file_that_cannot_be_written_is_reported_before_anything_runs(memfit):
     done = memfit("run", "--json", "no/such/folder.json", memfit.script("print('ran')"))
 
     assert done.returncode == 2
@@ -80,7 +80,7 @@ def test_a_json_file_that_cannot_be_written_is_told_before_anything_runs(memfit)
 
 
 @pytest.mark.parametrize("command", ["report", "diagnose"])
-def test_a_folder_that_is_no_run_is_told_from_a_missing_one(memfit, command):
+def test_a_folder_that_is_no_run_is_distinguished_from_a_missing_one(memfit, command):
     (memfit.cwd / "empty").mkdir()
 
     no_run, missing, none = memfit(command, "empty"), memfit(command, "gone"), memfit(command)

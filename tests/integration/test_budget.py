@@ -80,7 +80,7 @@ sizes._MOST_TIMES_LARGER, sizes._extrapolate = 99, lambda *_: 16384
     ("options", "why"),
     [
         (("--budget", "200MB"), r"takes .* before training"),
-        (("--device-budget", "4GB"), "no accelerator whose memory its backend counts"),
+        (("--device-budget", "4GB"), "no accelerator whose memory its backend reports"),
     ],
     ids=["host", "device"],
 )

@@ -160,7 +160,7 @@ def test_info_says_what_is_in_it_and_what_budgets_make_of_it(memfit, folder):
     assert done.returncode == 0
     assert [line.rstrip() for line in done.stdout.splitlines() if "fingerprint" not in line] == [
         "20,000 rows, 960 kB in memory",
-        "not shuffled; any rows can be read",
+        "not shuffled; rows can be read one by one",
         "column  type          a row",
         "x       float32 x 10   40 B",
         "y       float32         4 B",
@@ -168,7 +168,7 @@ def test_info_says_what_is_in_it_and_what_budgets_make_of_it(memfit, folder):
         "inputs: x",
         "targets: y",
         "weights: weight",
-        "least budget, shuffled, batches of 256: 3.15 MB",
+        "smallest budget, shuffled, batches of 256: 3.15 MB",
         "budget   deff  rows mixed",
         "16.0 MB  1.00      20,000",
     ]
@@ -200,7 +200,7 @@ def test_intact_data_is_called_intact(memfit, folder):
     assert (store.returncode, store.stdout) == (0, "intact: 20,000 rows; 1 checksums are right\n")
 
 
-def test_what_is_not_a_number_is_told_and_is_no_fault(memfit, folder):
+def test_what_is_not_a_number_is_reported_and_is_no_fault(memfit, folder):
     np.save(folder / "x.npy", np.array([1.0, np.nan, np.nan]))
 
     done = memfit("data", "check", "x.npy")

@@ -47,7 +47,7 @@ while True:
 """
 
 
-def test_a_kill_by_the_kernel_is_told_with_size_limit_and_growth(memfit, limited_group):
+def test_a_kill_by_the_kernel_is_reported_with_size_limit_and_growth(memfit, limited_group):
     def join():
         (limited_group / "cgroup.procs").write_text(str(os.getpid()))
 
@@ -68,7 +68,7 @@ def test_a_kill_by_the_kernel_is_told_with_size_limit_and_growth(memfit, limited
 
 
 @pytest.mark.parametrize("limited_group", [900_000_000], indirect=True)
-def test_a_training_that_the_kernel_kills_is_told_with_the_cause_and_its_line(
+def test_a_training_that_the_kernel_kills_is_reported_with_the_cause_and_its_line(
     memfit, limited_group
 ):
     def join():

@@ -109,7 +109,7 @@ def test_a_broken_file_is_named_and_the_others_are_still_linted(memfit):
     ("content", "why"),
     [
         (b"name = 'gr\xf6sser'\n", "invalid or missing encoding declaration"),
-        (b"\n\n\nname = 'gr\xf6sser'\n", "byte 13 is not utf-8"),
+        (b"\n\n\nname = 'gr\xf6sser'\n", "byte 13 is not valid utf-8"),
         (b"# coding: no-such-code\n", "unknown encoding"),
         (b"x = 1\0\n", "null bytes"),
     ],

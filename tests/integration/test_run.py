@@ -318,7 +318,7 @@ def test_what_lint_says_of_the_script_is_in_the_recording(memfit):
     assert recording.troubles == ()
 
 
-def test_data_in_memory_is_told_with_the_stream_for_its_very_table(memfit):
+def test_data_in_memory_is_reported_with_the_stream_for_its_very_table(memfit):
     column = np.zeros(8_000_000)
     table = pa.table(dict.fromkeys(("a", "b", "c", "label"), column))
     pq.write_table(table, memfit.cwd / "t.parquet", row_group_size=100_000)

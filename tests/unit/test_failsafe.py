@@ -17,7 +17,7 @@ def test_what_works_returns_its_result(told):
     assert told == []
 
 
-def test_an_error_is_told_and_nothing_returned_in_its_place(told):
+def test_an_error_is_reported_and_nothing_returned_in_its_place(told):
     error = RuntimeError("no such device")
 
     def read_devices():
@@ -27,7 +27,7 @@ def test_an_error_is_told_and_nothing_returned_in_its_place(told):
     assert [one for _, one in told] == [error]
 
 
-def test_an_error_is_told_with_where_it_happened(told):
+def test_an_error_is_reported_with_where_it_happened(told):
     def read_devices():
         raise RuntimeError
 

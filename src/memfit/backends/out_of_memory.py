@@ -112,7 +112,7 @@ def _and_its_reasons(error: BaseException) -> Iterator[BaseException]:
 
 
 def _raised_while_handling(error: BaseException) -> BaseException | None:
-    # An error inside a layer is raised anew by Keras, `from None`. Of one whose type takes more
+    # An error inside a layer is raised again by Keras, `from None`. Of one whose type takes more
     # than a text, as NumPy's does, nothing but this reference is left.
     is_kept = not error.__suppress_context__ or is_raised_anew(error)
     return error.__context__ if is_kept else None

@@ -15,19 +15,19 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="file, folder or glob; several of one kind are read one after another",
     )
-    parser.add_argument("--labels", metavar="SOURCE", help="the labels, if they lie elsewhere")
+    parser.add_argument("--labels", metavar="SOURCE", help="source of the labels, if separate")
     parser.add_argument(
-        "--weights", metavar="SOURCE", help="the weights of samples, if they lie elsewhere"
+        "--weights", metavar="SOURCE", help="source of the sample weights, if separate"
     )
     parser.add_argument("--label", metavar="NAME", help="the column that is the label")
     parser.add_argument(
-        "--columns", metavar="NAME,NAME", help="the columns to read, with commas (all of them)"
+        "--columns", metavar="NAME,NAME", help="columns to read, separated by commas (default: all)"
     )
     parser.add_argument(
         "--features",
         choices=("columns", "matrix"),
         default="columns",
-        help="matrix: columns of single numbers side by side, as one (columns)",
+        help="matrix: numeric columns joined into one array (default: columns)",
     )
     parser.add_argument(
         "--image-size", metavar="HxW", help="height and width of pictures, such as 64x48"

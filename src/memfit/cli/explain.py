@@ -45,4 +45,4 @@ def _unknown(code: str, codes: Sequence[str]) -> str:
     """Suggests the nearest code, if one is near."""
     near = difflib.get_close_matches(code, codes, n=1)
     hint = f"Did you mean {near[0]}?" if near else "List them with: memfit explain"
-    return f"No finding has that code. Received: {code!r}. Expected one of {len(codes)}. {hint}"
+    return f"No finding has the code {code!r}. {hint}"

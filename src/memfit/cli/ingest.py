@@ -17,10 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser)
     parser.add_argument("folder", metavar="FOLDER", help="folder to write; it must not exist yet")
     parser.add_argument(
-        "--budget", metavar="SIZE", default="512MB", help="about the most memory to use (512MB)"
+        "--budget",
+        metavar="SIZE",
+        default="512MB",
+        help="approximate memory budget (default: 512MB)",
     )
     parser.add_argument(
-        "--seed", metavar="N", type=int, default=0, help="seed of the random order (0)"
+        "--seed", metavar="N", type=int, default=0, help="seed of the random order (default: 0)"
     )
 
 

@@ -46,7 +46,7 @@ def lint_file(path: Path) -> "Sequence[Hint]":
     except SyntaxError as error:
         return [unreadable(str(path), error.msg)]
     except UnicodeDecodeError as error:
-        return [unreadable(str(path), f"byte {error.start} is not {error.encoding}")]
+        return [unreadable(str(path), f"byte {error.start} is not valid {error.encoding}")]
     except OSError as error:
         return [unreadable(str(path), str(error.strerror))]
     return lint_source(text, str(path))

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-logs", action="store_true", help="keep memory figures out of Keras's logs"
     )
     parser.add_argument(
-        "--pss", action="store_true", help="also measure with shared pages counted once"
+        "--pss", action="store_true", help="also measure PSS: shared pages are counted once"
     )
     parser.add_argument(
         "-m", action="store_true", dest="is_module", help="SCRIPT is the name of a module"

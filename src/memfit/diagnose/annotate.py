@@ -14,6 +14,7 @@ from memfit.lint.rules.folklore import (
 )
 from memfit.lint.rules.rule import Rule
 from memfit.record.evidence import Called, Hinted
+from memfit.record.recording import Recording
 
 # A hint so near stands at the same statement: a call, and the loop or the block around it.
 _NEAR_LINES = 2
@@ -24,10 +25,9 @@ _MOST_PLACES = 3
 _SHAPE = re.compile(r"\(\d")
 
 
-def complete(
-    findings: Sequence[Finding], hints: Sequence[Hinted], called: Sequence[Called]
-) -> tuple[Finding, ...]:
+def complete(findings: Sequence[Finding], recording: Recording) -> tuple[Finding, ...]:
     """Returns the findings with fixed statements, lint codes and answers to folklore."""
+    hints, called = recording.of(Hinted), recording.of(Called)
     fixed = [stream_instead(cite(_fix(finding), hints), hints) for finding in findings]
     return answer_folklore(fixed, hints, called)
 

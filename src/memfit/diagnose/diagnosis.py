@@ -8,15 +8,14 @@ from memfit.diagnose.causes.catalogue import cause_of
 from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.growth.growth import Growth, judge_growth
 from memfit.diagnose.growth.phases import Phase, find_phases
-from memfit.diagnose.growth.series import Point, total_series
+from memfit.diagnose.growth.series import Point, first_trim_t_s, total_series
 from memfit.diagnose.killed import find_killed
 from memfit.diagnose.limits import find_near_limit, headroom_bytes, peak_rss_bytes
 from memfit.diagnose.ranking import find_causes
 from memfit.measure.limits import Limit
-from memfit.record.evidence import Called, Hinted, RemedyTrial
 from memfit.record.recording import Recording
 
-# Sent by people and schedulers to end a run; none of these is the script's failure.
+# Sent by users and schedulers to end a run; none of these is the script's failure.
 _REQUESTS_TO_STOP = ("SIGHUP", "SIGINT", "SIGTERM")
 
 
@@ -70,14 +69,14 @@ def diagnose(recording: Recording) -> Diagnosis:
     """Returns the diagnosis of a run, finished or not."""
     points = total_series(recording)
     phases = find_phases(recording.marks, points, recording.end_t_s)
-    judgement = judge_growth(points, phases, _first_trial_t_s(recording))
+    judgement = judge_growth(points, phases, first_trim_t_s(recording))
     growth = judgement.growth
     limit = recording.header.limit if recording.header else None
     # A kill says all that nearness to the limit would.
     grave = find_killed(recording, points, growth) or find_near_limit(recording, points)
     peak_bytes = peak_rss_bytes(recording, points)
     case = Case(recording, points, phases, growth, peak_bytes, limit.limit_bytes if limit else None)
-    causes = complete(find_causes(case), recording.of(Hinted), recording.of(Called))
+    causes = complete(find_causes(case), recording)
     findings = causes if grave is None else (grave, *causes)
     room_bytes = headroom_bytes(recording, points)
     return Diagnosis(
@@ -93,11 +92,6 @@ def diagnose(recording: Recording) -> Diagnosis:
         findings=findings,
         points=points,
     )
-
-
-def _first_trial_t_s(recording: Recording) -> float | None:
-    trials = [one for one in recording.of(RemedyTrial) if one.remedy == "trim"]
-    return trials[0].t_s - trials[0].cost_s if trials else None
 
 
 def _verdict(

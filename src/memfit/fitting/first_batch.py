@@ -39,7 +39,7 @@ def find_first_batch(
             first = next(x)
         except StopIteration:
             raise UsageError(
-                "The generator gives no batch. Received: an empty generator."
+                "The generator yields no batch. Received: an empty generator."
             ) from None
         batch = _unpack(first)
         return batch, {**arguments, "x": _continue(first, x)}
@@ -54,7 +54,7 @@ def find_first_batch(
         batch = _unpack(x[0])
     else:
         raise UsageError(
-            f"Cannot see a batch of this data. Received: x of type {type(x).__name__}. "
+            f"Cannot read a batch of this data. Received: x of type {type(x).__name__}. "
             "Give arrays, a keras.utils.PyDataset, a tf.data.Dataset, a torch DataLoader or a "
             "generator."
         )
@@ -88,8 +88,8 @@ def _cut_arrays(arguments: dict[str, Any]) -> Batch:
     batch_size = arguments.get("batch_size")
     if batch_size is None:
         raise UsageError(
-            "batch_size is missing. Received: arrays and no batch_size, so there is nothing to "
-            "keep whole. Give the batch size that you want to train with: batch_size=256."
+            "batch_size is missing. Received: arrays and no batch_size. Give the batch size that "
+            "you want to train with, such as batch_size=256: memfit keeps it."
         )
     batch_size = check_whole_number("batch_size", batch_size)
     parts = (arguments.get("x"), arguments.get("y"), arguments.get("sample_weight"))
@@ -118,8 +118,8 @@ def _make_from_specs(dataset: Any) -> Batch:
         shape = list(spec.shape)
         if not shape or None in shape[1:] or (shape[0] is None and batch_size is None):
             raise UsageError(
-                f"Cannot tell what a batch of this dataset needs. Received: {spec}. "
-                "Batch it with .batch(size) to shapes that are known, or give arrays."
+                f"Cannot find the shapes of a batch of this dataset. Received: {spec}. "
+                "Batch it with .batch(size) to known shapes, or give arrays."
             )
         return np.zeros([batch_size or shape[0], *shape[1:]], numpy_dtype(spec))
 

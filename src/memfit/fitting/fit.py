@@ -76,8 +76,8 @@ def fit_within(
     """Calls `original`, a model's `fit`, within a budget."""
     if _is_fitting.get():
         raise UsageError(
-            "memfit.fit was called inside another, so one budget would count for two trainings. "
-            "Call model.fit there: it counts within the outer budget."
+            "memfit.fit was called inside another memfit.fit, so two budgets would overlap. "
+            "Call model.fit there: the outer budget covers it."
         )
     token = _is_fitting.set(True)
     try:

@@ -86,8 +86,8 @@ class HostGauge:
         if budget_bytes <= idle_bytes:
             raise BudgetError(
                 f"The budget is {format_size(budget_bytes)}, and this process takes "
-                f"{format_size(idle_bytes)} before training. Give more than that: it holds the "
-                "frameworks, the model and the data that the script has loaded."
+                f"{format_size(idle_bytes)} before training, for the frameworks, the model and "
+                "the data that the script has loaded. Give a larger budget."
             )
 
     def trim_above(self, most_bytes: int) -> None:
@@ -140,13 +140,13 @@ class DeviceGauge:
         idle_bytes, peak_bytes = self.read(), self._read_peak()
         if not self.place:
             raise BudgetError(
-                f"{budget} this training uses no accelerator whose memory its backend counts. "
-                "Give budget instead of device_budget: it keeps the memory of this process."
+                f"{budget} this training uses no accelerator whose memory its backend reports. "
+                "Give budget instead of device_budget: it limits the memory of this process."
             )
         if budget_bytes <= idle_bytes:
             raise BudgetError(
                 f"{budget} {format_size(idle_bytes)} of {self.place} are taken before training. "
-                "Give more than that: it holds the model and what else the script keeps."
+                "Give more than that: the model and other data of the script take it."
             )
         if budget_bytes <= peak_bytes:
             raise BudgetError(

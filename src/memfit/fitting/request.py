@@ -29,7 +29,7 @@ class Request:
     def __post_init__(self) -> None:
         if isinstance(self.allow, str) or any(one not in _ALLOWED for one in self.allow):
             raise UsageError(
-                'allow must be a list, and "precision" is all that it may hold. '
+                'allow must be a list that contains nothing but "precision". '
                 f"Received: allow={self.allow!r}."
             )
         check_batchnorm(self.batchnorm)

@@ -284,7 +284,7 @@ class _Search:
     def _name_refused(self, plan: Plan) -> tuple[str, ...]:
         refused = []
         if self._facts.why_whole is not None and plan.changes:
-            refused.append("micro-batches (the model cannot be cut)")
+            refused.append("micro-batches (the model cannot be split)")
         if (plan.size or plan.changes) and not self._facts.allows_precision:
             refused.append('lower precision (needs allow=("precision",))')
         return tuple(refused)

@@ -1,4 +1,4 @@
-"""How Keras takes data into `fit`: the adapters, their queues, and what they are not told."""
+"""How Keras takes data into `fit`: the adapters, their queues, and what they cannot see."""
 
 from types import FrameType
 from typing import Any

@@ -1,40 +1,13 @@
 """The table of all rules, and the cause that each one prevents at run time."""
 
-from memfit.lint.rules import (
-    compiled_in_loop,
-    file_loads,
-    folklore,
-    garbage_collector,
-    gradient_accumulation,
-    gradient_tapes,
-    growing_state,
-    held_tensors,
-    models_in_loop,
-    open_resources,
-    pipelines,
-    retracing,
-)
+from memfit.lint.rules import FAMILIES
 from memfit.lint.rules.rule import Rule
 
 NOT_READ = Rule(
     "MF001",
     "not-read",
     None,
-    "The file is not Python that can be parsed, so nothing in it was checked.",
-)
-FAMILIES = (
-    pipelines,
-    file_loads,
-    held_tensors,
-    growing_state,
-    compiled_in_loop,
-    retracing,
-    models_in_loop,
-    open_resources,
-    gradient_tapes,
-    gradient_accumulation,
-    folklore,
-    garbage_collector,
+    "The file cannot be parsed as Python, so nothing in it was checked.",
 )
 RULES: tuple[Rule, ...] = tuple(
     sorted(

@@ -6,8 +6,9 @@ import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
-from memfit.lint.all_rules import FAMILIES, NOT_READ
+from memfit.lint.all_rules import NOT_READ
 from memfit.lint.hint import Hint
+from memfit.lint.rules import FAMILIES
 from memfit.lint.rules.rule import Match
 from memfit.lint.script.script import read_script, read_silenced
 
@@ -49,7 +50,7 @@ def unreadable(file: str, why: str, line: int = 1, column: int = 1) -> Hint:
         file,
         line,
         max(column, 1),
-        f"see what Python says: python -m py_compile {file}",
+        f"see Python's own message: python -m py_compile {file}",
     )
 
 
@@ -71,7 +72,7 @@ def _place(node: ast.AST, lines: list[str]) -> tuple[int, int]:
         case ast.Call(func=ast.Attribute(value=ast.Call()) as method):
             line = method.end_lineno or line
             offset = (method.end_col_offset or 0) - len(method.attr.encode())
-    # Python counts bytes; people and editors count characters.
+    # Python counts bytes; users and editors count characters.
     before = lines[line - 1].encode()[:offset] if line <= len(lines) else b""
     return line, len(before.decode(errors="ignore")) + 1
 

@@ -54,7 +54,7 @@ class Recording:
             process, unless the script starts its training in another one.
         marks: Phases of the process that trains.
         evidence: What was found out about growth in it, in the order of time.
-        exit: How the script ended; `None` while it runs or if nobody saw it.
+        exit: How the script ended; `None` while it runs or if it was not seen.
         begin_t_s: The first moment that anything was recorded.
         end_t_s: The last moment.
         troubles: Errors inside memfit.

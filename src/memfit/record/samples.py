@@ -109,7 +109,7 @@ class Sample(Entry, frozen=True):
         t_s: When.
         pid: The process read.
         process: Its memory.
-        children: Processes below it; `None` where nobody looked.
+        children: Processes below it; `None` where they were not read.
         allocator: Its malloc (only from inside).
         devices: Its devices, as the framework counts (only from inside).
         nvidia: All NVIDIA devices, as the driver counts (only from outside).
@@ -117,7 +117,7 @@ class Sample(Entry, frozen=True):
         available_bytes: What the machine could still give (only from outside).
         pressure: Waiting for memory on the whole machine (only from outside).
         proportional: PSS and USS of the process and all below it, added up (on request).
-        children_own_bytes: What the processes below share with nobody (only from outside, now
+        children_own_bytes: What the processes below share with no other (only from outside, now
             and then).
         progress: How far the training is (only from inside).
         probe_s: Time that memfit has spent inside the training so far.

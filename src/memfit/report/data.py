@@ -33,7 +33,7 @@ def render_info(info: DataInfo, console: Console) -> None:
         console.print(Text(f"{role}: {_names(tree)}"))
     console.print(f"fingerprint: {info.fingerprint}")
     least = format_size(info.least_budget_bytes)
-    console.print(f"least budget, shuffled, batches of {info.batch_size}: {least}")
+    console.print(f"smallest budget, shuffled, batches of {info.batch_size}: {least}")
     if info.is_shuffled or not info.expected:
         return
     budgets = _table("budget", "deff", "rows mixed", right=1)
@@ -74,7 +74,7 @@ def _order(info: DataInfo) -> str:
     if info.is_shuffled:
         return "shuffled when it was ingested: deff 1.00 with any budget"
     if info.num_groups is None:
-        return "not shuffled; any rows can be read"
+        return "not shuffled; rows can be read one by one"
     largest = f"the largest with {info.largest_group:,} rows"
     return f"not shuffled; {info.num_groups:,} groups that are read whole, {largest}"
 

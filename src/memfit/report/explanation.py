@@ -15,7 +15,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _FIRST_SENTENCE = re.compile(r"\*\*What happens\.\*\* (.+?[.:])(?:\s|$)", re.DOTALL)
 _EXAMPLE = re.compile(r"^```python$", re.MULTILINE)
 _FIGURES = (
-    "An iteration is an epoch, a fold or a bundle of steps of a small script, measured once on a "
+    "An iteration is an epoch, a fold or a group of steps of a small script, measured once on a "
     "CPU: figures in MB say what helps, not what your training loses."
 )
 # What the two examples of a code are called, here and on the site.

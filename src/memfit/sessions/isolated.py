@@ -47,14 +47,14 @@ def isolated(
     sender.close()
     name = getattr(function, "__name__", repr(function))
     try:
-        told = receiver.recv()
+        outcome = receiver.recv()
     except EOFError:
         process.join()
         raise IsolatedError(name, _how_it_ended(process.exitcode)) from None
     finally:
         receiver.close()
     process.join()
-    is_good, value, peak_bytes = told
+    is_good, value, peak_bytes = outcome
     if peak_bytes is not None:
         _logger.info("%s ran in its own process: peak %s", name, format_size(peak_bytes))
     if is_good:
@@ -64,12 +64,12 @@ def isolated(
 
 def _run(sender: Any, function: Any, args: Any, kwargs: Any) -> None:
     try:
-        told: tuple[bool, Any] = (True, function(*args, **kwargs))
+        outcome: tuple[bool, Any] = (True, function(*args, **kwargs))
     except Exception as error:  # noqa: BLE001  # it is raised again on the other side
         error.add_note("In the isolated process:\n" + traceback.format_exc())
-        told = (False, error)
+        outcome = (False, error)
     try:
-        sender.send((*told, _peak_bytes()))
+        sender.send((*outcome, _peak_bytes()))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         reason = f"its result cannot be pickled ({error})"
         sender.send((False, IsolatedError(getattr(function, "__name__", "it"), reason), None))

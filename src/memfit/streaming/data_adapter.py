@@ -62,7 +62,7 @@ class Stream(keras.utils.PyDataset, data_adapter_class()):  # type: ignore[misc]
 
         Raises:
             DataChangedError: The data is other data.
-            UsageError: This is no state, or one of a stream made with other arguments.
+            UsageError: This is not a state, or it is one of a stream made with other arguments.
             BudgetError: The windows of that stream do not fit into this one's budget.
         """
         self._loader.restore(state)
@@ -81,7 +81,7 @@ class Stream(keras.utils.PyDataset, data_adapter_class()):  # type: ignore[misc]
         Each process makes the stream with the same arguments and takes another part. The parts of
         an epoch have no row in common, together all rows, and the same number of batches each.
         Where rows are left over for which some parts would need a batch more, these are left out
-        of the epoch: fewer than `count`. With `shuffle` every epoch deals the rows anew.
+        of the epoch: fewer than `count`. With `shuffle` every epoch distributes the rows again.
 
         Args:
             index: Which part, from 0.

@@ -45,11 +45,11 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
         source: A path, a URI, a glob, a list of paths, an array, or a tuple `(features, labels)` or
             `(features, labels, weights)` of these. Features may be a dict or a tuple of them.
             Arrays larger than the budget are written to a cache on disk, once, and not held: the
-            memory is free when nobody else holds them. Any object with `__len__` and
-            `__getitem__` will do, which returns a row: `(features, label)`, a dict or an array.
+            memory is free when nothing else holds them. Any object with `__len__` and
+            `__getitem__` works if it returns a row: `(features, label)`, a dict or an array.
             A function without arguments that returns an iterator of rows, a `tf.data.Dataset` and
             other objects that can be iterated are read once, now, into that cache.
-        batch_size: Rows of a batch.
+        batch_size: Rows per batch.
         tokens: Instead of `batch_size`, for sequences that differ in length: rows of similar
             length make a batch, as many as fit, so that rows times the longest is at most this.
         shuffle: Whether rows come in a random order, another one in every epoch.
@@ -69,13 +69,13 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
             that it does not name count 1. Weights that the data has are multiplied with these.
         oversample: How often rows come, relative to one another: by their label, as in
             `{0: 1, 1: 20}`, or a number for each row, or the name of a column of such numbers.
-            They are drawn anew for every epoch, which has as many rows as the data.
+            They are drawn again for every epoch, which has as many rows as the data.
         map: Your own code for each batch, run in threads: `map=lambda x, y: (x / 255, y)`.
 
     Raises:
         DataNotFoundError: There is no such file.
         DataError: The data cannot be streamed as it is.
-        BudgetError: The budget is too small for this data; the message says which would do.
+        BudgetError: The budget is too small for this data; the message names one that works.
         UsageError: An argument is not valid.
 
     Example:
@@ -119,7 +119,7 @@ def stream(  # noqa: PLR0913  # what is streamed, and how
 
 def _refuse_oversample() -> None:
     raise UsageError(
-        "oversample draws other rows in every epoch, and tokens needs to know beforehand how long "
-        "they are. Received: both. Give batch_size instead of tokens, or class_weight instead of "
+        "oversample draws different rows in every epoch, and tokens needs their lengths in "
+        "advance. Received: both. Give batch_size instead of tokens, or class_weight instead of "
         "oversample."
     )

@@ -56,7 +56,7 @@ class Node:
         self.block = bytearray(MB)
 
 
-def test_a_collection_tells_what_it_freed():
+def test_a_collection_reports_what_it_freed():
     gc.disable()
     try:
         for _ in range(30):

@@ -81,7 +81,7 @@ def traced(observed, values, *, function_ids=(1,), name="step"):
             list(observed.find_new(1.0))
 
 
-def test_a_function_compiled_again_is_told_with_the_argument_that_changed():
+def test_a_function_compiled_again_is_reported_with_the_argument_that_changed():
     observed = Observations()
     traced(observed, [f"0.{number} (Python float)" for number in range(8)])
 
@@ -92,7 +92,7 @@ def test_a_function_compiled_again_is_told_with_the_argument_that_changed():
     assert one.compiler == "tf.function"
 
 
-def test_a_new_function_handed_over_each_time_is_told_in_words():
+def test_a_new_function_handed_over_each_time_is_reported_in_words():
     observed = Observations()
     traced(observed, [f"<lambda> (object {number:#x})" for number in range(8)])
 
@@ -142,7 +142,9 @@ def test_what_memfit_does_for_itself_is_not_laid_to_the_line_that_waits_for_it()
     assert list(observed.find_new(10.0)) == []
 
 
-def test_a_collector_that_is_off_is_told_with_the_line_that_turned_it_off(tmp_path, monkeypatch):
+def test_a_collector_that_is_off_is_reported_with_the_line_that_turned_it_off(
+    tmp_path, monkeypatch
+):
     import importlib.util
 
     script = tmp_path / "quick.py"

@@ -31,7 +31,7 @@ def read_in_process_with(*modules):
     return json.loads(told.stdout)
 
 
-def test_what_is_loaded_is_told_with_its_version_and_nothing_is_loaded_for_it():
+def test_what_is_loaded_is_reported_with_its_version_and_nothing_is_loaded_for_it():
     loaded = {"keras": "3.15.1", "jax": "0.10.2", "jaxlib": "0.10.1", "numpy": "2.4.6"}
 
     backend, versions = read_in_process_with(

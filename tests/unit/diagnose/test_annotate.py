@@ -201,7 +201,7 @@ def test_a_script_without_such_habits_gets_no_notes():
     assert notes(found(), [hinted()], [called("gc.disable")]) == ()
 
 
-def test_data_in_memory_is_told_with_the_stream_for_its_files():
+def test_data_in_memory_is_reported_with_the_stream_for_its_files():
     stream = "data = memfit.stream(('x.npy', 'y.npy'), batch_size=32, shuffle=True)"
     finding = Finding("data-in-memory", "...", "certain", "Stream it.", file="train.py", line=9)
     hint = Hinted(1.0, "MF104", "data-in-memory", "train.py", 9, "...", stream)

@@ -47,7 +47,7 @@ def test_a_run_whose_end_nobody_saw_is_judged_by_its_memory():
     assert diagnose(trained(GROWING)).verdict == "growing"
 
 
-def test_growth_is_told_beside_a_graver_verdict():
+def test_growth_is_reported_beside_a_graver_verdict():
     assert diagnose(ended(GROWING, signal="SIGKILL")).growth is not None
 
 

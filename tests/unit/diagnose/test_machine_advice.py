@@ -103,7 +103,7 @@ def test_a_backend_that_another_distribution_brought_is_not_missing():
     assert codes(**changes) == []
 
 
-def test_a_missing_backend_is_told_with_those_there_are():
+def test_a_missing_backend_is_reported_with_those_there_are():
     (advice,) = advise(replace(HEALTHY, settings={"KERAS_BACKEND": "jax"}))
 
     assert advice.message == "KERAS_BACKEND=jax, which is not installed here."
@@ -122,7 +122,7 @@ def test_a_missing_backend_is_told_with_those_there_are():
         ({"settings": {"MALLOC_ARENA_MAX": "2"}}, "MALLOC_ARENA_MAX=2"),
     ],
 )
-def test_advice_tells_the_figure_it_rests_on(changes, figure):
+def test_advice_reports_the_figure_it_rests_on(changes, figure):
     (advice,) = advise(replace(HEALTHY, **changes))
 
     assert figure in advice.message

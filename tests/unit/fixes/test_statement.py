@@ -353,7 +353,7 @@ def test_other_compilers_have_no_local_remedy(compiler):
     assert fix_statement("retracing", "step(x, rate)", argument="rate", compiler=compiler) is None
 
 
-def test_the_function_that_is_retraced_tells_which_call_is_meant():
+def test_the_function_that_is_retraced_shows_which_call_is_meant():
     statement = "print(self.step(x, rate), rate)"
 
     def fixed(function):

@@ -152,7 +152,7 @@ def test_a_syntax_error_is_a_hint_with_its_line():
 
     assert (hint.code, hint.file, hint.line) == ("MF001", "broken.py", 2)
     assert hint.message == "this file cannot be read as Python: expected ':'"
-    assert hint.fix == "see what Python says: python -m py_compile broken.py"
+    assert hint.fix == "see Python's own message: python -m py_compile broken.py"
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_a_process_that_is_gone_has_no_group(tmp_path):
     assert find_control_group(PID, tmp_path) is None
 
 
-def test_version_2_tells_use_what_cannot_be_reclaimed_kills_and_pressure(tmp_path):
+def test_version_2_reports_use_what_cannot_be_reclaimed_kills_and_pressure(tmp_path):
     write(
         tmp_path,
         memory__current="838860800\n",
@@ -236,7 +236,7 @@ def test_version_2_tells_use_what_cannot_be_reclaimed_kills_and_pressure(tmp_pat
     )
 
 
-def test_version_1_tells_use_what_cannot_be_reclaimed_and_kills(tmp_path):
+def test_version_1_reports_use_what_cannot_be_reclaimed_and_kills(tmp_path):
     write(
         tmp_path,
         memory__usage_in_bytes="838860800\n",
@@ -269,7 +269,7 @@ def test_a_group_that_was_removed_reads_as_gone(tmp_path, version):
     assert group.read() is None
 
 
-def test_a_real_group_tells_what_its_process_touched(group_folder, start):
+def test_a_real_group_reports_what_its_process_touched(group_folder, start):
     child = start(MOVE_AND_TOUCH, group_folder, 64 * MIB)
 
     group = find_control_group(child.pid)

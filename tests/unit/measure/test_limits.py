@@ -39,7 +39,7 @@ def test_a_child_under_a_smaller_address_space_meets_that_first(start):
 
 
 @HAS_PRLIMIT
-def test_limits_are_told_with_their_source_smallest_first(start):
+def test_limits_are_reported_with_their_source_smallest_first(start):
     child = start(UNDER_LIMITS, "RLIMIT_AS", 512 * MIB, "RLIMIT_DATA", 256 * MIB)
 
     limits = find_limits(child.pid)
@@ -49,13 +49,13 @@ def test_limits_are_told_with_their_source_smallest_first(start):
 
 
 @HAS_PRLIMIT
-def test_a_limit_above_the_machine_is_told_after_it(start):
+def test_a_limit_above_the_machine_is_reported_after_it(start):
     child = start(UNDER_LIMITS, "RLIMIT_AS", 2**50)
 
     assert find_limits(child.pid)[-1] == Limit(2**50, "rlimit as")
 
 
-def test_the_limit_of_a_real_control_group_is_told_with_its_version(group_folder, start):
+def test_the_limit_of_a_real_control_group_is_reported_with_its_version(group_folder, start):
     (group_folder / "memory.limit_in_bytes").write_text(str(256 * MIB))
     child = start(UNDER_LIMITS)
     (group_folder / "cgroup.procs").write_text(str(child.pid))

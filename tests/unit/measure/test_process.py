@@ -116,7 +116,7 @@ def test_a_childs_touched_block_is_anonymous_memory_of_that_child(start):
     assert difference_bytes == pytest.approx(64 * MB, abs=2 * MB)
 
 
-def test_shared_memory_is_told_apart_and_counts_as_held(start):
+def test_shared_memory_is_distinguished_and_counts_as_held(start):
     child = start(HOLD_SHARED, 32 * MB)
 
     memory = read_process(child.pid)

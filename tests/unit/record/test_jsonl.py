@@ -251,7 +251,7 @@ def test_a_kind_that_a_later_version_added_is_no_damage():
         b'{"kind":"software","t_s":1,"backend":"jax","versions":[]}',
     ],
 )
-def test_a_damaged_line_is_told_as_one(line):
+def test_a_damaged_line_is_reported_as_one(line):
     with pytest.raises(ValueError):  # noqa: PT011  # json's own messages differ
         decode(line)
 

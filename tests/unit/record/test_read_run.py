@@ -54,7 +54,7 @@ def test_noise_between_two_lines_is_skipped_and_counted(scratch, noise):
 
 
 @pytest.mark.parametrize(("text", "is_cut"), [(b"", False), (b'{"ki', True), (b"{}\n", False)])
-def test_a_last_line_without_its_end_is_told_as_cut(path, text, is_cut):
+def test_a_last_line_without_its_end_is_reported_as_cut(path, text, is_cut):
     path.write_bytes(text)
     reader = FileReader(path)
 

@@ -43,7 +43,7 @@ def test_a_run_lasts_from_the_first_to_the_last_entry_of_all_files():
     assert recording.duration_s == 31.0
 
 
-def test_errors_of_both_files_are_told_in_the_order_of_time():
+def test_errors_of_both_files_are_reported_in_the_order_of_time():
     recording = Recording.merge(
         "run",
         [

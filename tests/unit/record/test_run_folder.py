@@ -83,7 +83,7 @@ def test_a_run_is_found_by_its_folder(runs, tmp_path):
     assert find_run(str(elsewhere), runs) == elsewhere
 
 
-def test_without_any_run_the_way_to_record_one_is_told(here):
+def test_without_any_run_the_way_to_record_one_is_shown(here):
     with pytest.raises(RunNotFoundError) as raised:
         find_run(None)
 
@@ -93,7 +93,7 @@ def test_without_any_run_the_way_to_record_one_is_told(here):
     )
 
 
-def test_an_unknown_name_is_told_with_the_newest_names(here):
+def test_an_unknown_name_is_reported_with_the_newest_names(here):
     for number in range(1, 5):
         write_run(here / "memfit-runs" / f"run-{number}", begun_s=number * 1e9)
 
@@ -105,7 +105,7 @@ def test_an_unknown_name_is_told_with_the_newest_names(here):
     )
 
 
-def test_a_file_given_for_a_run_is_told_apart(here):
+def test_a_file_given_for_a_run_is_distinguished(here):
     Path("train.py").touch()
 
     with pytest.raises(
@@ -114,7 +114,7 @@ def test_a_file_given_for_a_run_is_told_apart(here):
         find_run("train.py")
 
 
-def test_a_folder_without_a_recording_is_told_apart(here):
+def test_a_folder_without_a_recording_is_distinguished(here):
     Path("logs").mkdir()
 
     with pytest.raises(RunNotFoundError, match=r"it has no supervisor\.jsonl"):

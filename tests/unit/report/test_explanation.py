@@ -45,7 +45,7 @@ def test_a_code_like_no_other_is_answered_with_the_list(capsys):
     assert "memfit explain" in capsys.readouterr().err
 
 
-def test_a_code_of_lint_is_told_with_its_cause(capsys):
+def test_a_code_of_lint_is_reported_with_its_cause(capsys):
     assert main(["explain", "mf203"]) == 0
 
     told = " ".join(capsys.readouterr().out.split())
@@ -56,7 +56,7 @@ def test_a_code_of_lint_is_told_with_its_cause(capsys):
     )
 
 
-def test_a_code_of_lint_without_a_cause_is_still_told(capsys):
+def test_a_code_of_lint_without_a_cause_is_still_reported(capsys):
     assert main(["explain", "MF502"]) == 0
 
     told = capsys.readouterr().out

@@ -46,11 +46,11 @@ def test_an_empty_file_is_refused(tmp_path):
         open_data(tmp_path / "x.npy")
 
 
-def test_a_cut_file_is_refused_with_both_numbers_of_rows(tmp_path):
+def test_a_truncated_file_is_refused_with_both_numbers_of_rows(tmp_path):
     path = save(tmp_path / "x.npy", np.zeros((100, 4), "float32"))
     os.truncate(path, path.stat().st_size - 40 * 16)
 
-    with pytest.raises(DataError, match=r"x\.npy is cut: .*promises 100 rows.*file holds 60"):
+    with pytest.raises(DataError, match=r"x\.npy is truncated: .*says 100 rows.*file holds 60"):
         open_data(path)
 
 
@@ -162,12 +162,12 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path):
         open_data(tmp_path / "d.npz", ReadOptions(label="prize"))
 
 
-def test_a_budget_that_is_too_small_names_the_least_that_would_do():
+def test_a_budget_that_is_too_small_names_the_smallest_that_works():
     wide = np.zeros((100, 50_000), "float32")
-    with pytest.raises(BudgetError, match="The least that would do is ") as caught:
+    with pytest.raises(BudgetError, match="The smallest that works is ") as caught:
         make_loader(wide, budget_bytes=2 * MB)
 
-    least = float(str(caught.value).split("would do is ")[1].split(" MB")[0])
+    least = float(str(caught.value).split("that works is ")[1].split(" MB")[0])
 
     make_loader(wide, budget_bytes=int(least * MB))
     with pytest.raises(BudgetError):
@@ -201,7 +201,7 @@ def test_a_state_of_larger_windows_is_refused_by_a_smaller_budget():
     data = np.zeros((200_000, 10))
     state = make_loader(data, seed=1, budget_bytes=12 * MB).state().to_dict()
 
-    with pytest.raises(BudgetError, match="go on in the same order"):
+    with pytest.raises(BudgetError, match="continue in the same order"):
         make_loader(data, seed=1, budget_bytes=5 * MB).restore(state)
     make_loader(data, seed=1, budget_bytes=64 * MB).restore(state)
 

@@ -32,7 +32,7 @@ def hints_on(*command):
     return [hint for hints in lint_files(read_script_files(command)) for hint in hints]
 
 
-def test_a_hint_tells_its_rule_its_cause_and_its_place(folder):
+def test_a_hint_reports_its_rule_its_cause_and_its_place(folder):
     write(folder, train=LEAKY)
 
     (hint,) = hints_on("train.py", "--epochs", "3")

@@ -40,7 +40,7 @@ class Accelerators(Protocol):
     """What memfit needs of a framework's accelerators. Modules of this package have this shape.
 
     Attributes:
-        TITLE: The framework as people write it.
+        TITLE: The name of the framework, as it is written.
     """
 
     TITLE: str

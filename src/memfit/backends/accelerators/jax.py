@@ -74,8 +74,8 @@ def apply(settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
     if fraction is not None:
         if os.environ.get(_ALLOCATOR, "").lower() == "platform":
             raise UsageError(
-                f"JAX keeps to no limit with {_ALLOCATOR}=platform, which is set. "
-                "Unset it, or leave limit and preallocate away."
+                f"JAX ignores every limit with {_ALLOCATOR}=platform, which is set. "
+                "Unset it, or leave out limit and preallocate."
             )
         name = _NEWER_FRACTION if _NEWER_FRACTION in os.environ else _FRACTION
         variables[name] = f"{math.floor(fraction * 10_000) / 10_000:.4f}"

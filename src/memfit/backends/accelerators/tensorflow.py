@@ -33,7 +33,7 @@ def apply(settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
     if settings.on_demand:
         raise UsageError(
             "TensorFlow cannot limit a device and take its memory on demand at once. "
-            'Received: a limit and on_demand. Write one of on_demand=True and limit="6GB".'
+            'Received: a limit and on_demand. Give one: on_demand=True or limit="6GB".'
         )
     limit_bytes = settings.limit_bytes
     if limit_bytes is None:
@@ -49,8 +49,8 @@ def _set_growth(on_demand: bool) -> Applied:
     config = tf.config.experimental
     if any(tf.config.get_logical_device_configuration(device) for device in _devices()):
         raise UsageError(
-            "A limit is already set for TensorFlow's devices, and growth cannot be set beside it. "
-            "Write only one of them, and restart the process."
+            "A limit is already set for TensorFlow's devices, and on_demand cannot be combined "
+            "with it. Restart the process and set only one of them."
         )
     before = [(device, config.get_memory_growth(device)) for device in _devices()]
     for device in _devices():

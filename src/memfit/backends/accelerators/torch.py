@@ -33,7 +33,7 @@ def is_too_late(settings: AcceleratorSettings) -> bool:
 
 
 def apply(settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
-    """Sets segments that grow, which leave fewer gaps, and the part of each device.
+    """Sets expandable segments, which leave fewer gaps, and the part of each device.
 
     Only the second starts CUDA: the variable is set by then.
     """
@@ -41,9 +41,9 @@ def apply(settings: AcceleratorSettings, sizes_bytes: Sequence[int]) -> Applied:
     undos: list[Callable[[], None]] = []
     if settings.on_demand:
         undos.append(_set_expandable())
-        texts.append(f"takes memory as it is needed, in segments that grow ({_EXPANDABLE})")
+        texts.append(f"takes memory as it is needed, in expandable segments ({_EXPANDABLE})")
     if settings.on_demand is False:
-        texts.append("takes memory as it is needed: it has no way to take it at the start")
+        texts.append("takes memory as it is needed: it cannot preallocate")
     if settings.limit_bytes is not None:
         sizes = _sizes_bytes()
         undos.append(_set_fractions([min(settings.limit_bytes / size, 1.0) for size in sizes]))
@@ -78,7 +78,7 @@ def _set_expandable() -> Callable[[], None]:
 
     def undo() -> None:
         if _is_initialized():
-            raise refuse_undo(TITLE, "CUDA has started, and segments that grow stay")
+            raise refuse_undo(TITLE, "CUDA has started, and its segments stay expandable")
         put_back()
 
     return undo

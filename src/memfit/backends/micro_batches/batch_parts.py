@@ -35,7 +35,7 @@ def check(batch: Any) -> None:
     for leaf in flatten(batch):
         if not hasattr(leaf, "shape") or type(leaf).__name__ in ("RaggedTensor", "SparseTensor"):
             raise UsageError(
-                "Cannot cut this batch into micro-batches: it holds a "
-                f"{type(leaf).__name__}, and a micro-batch needs arrays whose first axis is the "
-                "samples. Feed dense arrays, or train without memfit.split()."
+                "Cannot split this batch into micro-batches: it contains a "
+                f"{type(leaf).__name__}, and micro-batches need arrays with the samples along the "
+                "first axis. Feed dense arrays, or train without memfit.split()."
             )

@@ -1,7 +1,7 @@
 """JAX: the first phase gives nothing away, so what it was given is still there if it fails.
 
 The second takes over the memory of the weights and of the optimizer (donation). XLA says what it
-needs besides. Each phase is waited for: a failure would else be told later, by some other array.
+needs besides. Each phase is waited for: otherwise another array would report a failure later.
 """
 
 from typing import Any

@@ -15,7 +15,7 @@ _Tensors = Sequence[Any]
 
 
 def make_runner(model: Any, micro_batches: MicroBatches) -> Runner:
-    """Returns what runs a segment in micro-batches; another size is compiled anew."""
+    """Returns what runs a segment in micro-batches; another size is compiled again."""
     micro_batches.on_resize(lambda _: setattr(model, "train_function", None))
     return lambda segment, given: _Run(segment, given, micro_batches.size).run()
 
@@ -74,7 +74,7 @@ class _Run:
         return (made, last), (states, before_rest)
 
     def _run_again(self, kept: Any, upstream: Any) -> Any:
-        """Returns the gradients of what went in, `None` where nobody asks for one."""
+        """Returns the gradients of what went in, `None` where none is needed."""
         whole, inputs, (states, before_rest) = kept
         arrived = {
             place: one

@@ -21,8 +21,8 @@ def make_runner(model: Any, micro_batches: MicroBatches) -> Runner:
     if model.jit_compile:
         raise UsageError(
             f"The model {model.name!r} is compiled with jit_compile=True, where XLA needs "
-            'micro-batches of a fixed size. batchnorm="exact" takes jit_compile=False on '
-            "TensorFlow: compile the model with it, on a GPU too, where True is the default."
+            'micro-batches of a fixed size. batchnorm="exact" needs jit_compile=False on '
+            "TensorFlow. Set it in compile(), also on a GPU, where the default is True."
         )
     size = tf.Variable(micro_batches.size, trainable=False)
     micro_batches.on_resize(size.assign)

@@ -3,7 +3,7 @@
 import argparse
 import importlib
 
-HELP = "Show what is in some data, check that it is intact, or measure how fast it streams."
+HELP = "Inspect data, check that it is intact, or measure how fast it streams."
 ACTIONS = ("info", "check", "bench")
 
 

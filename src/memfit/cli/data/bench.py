@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-HELP = "Measure how fast some data streams here, in a shuffled order."
+HELP = "Measure how fast data streams on this machine, shuffled."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,17 +12,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_source_arguments(parser)
     parser.add_argument(
-        "--batch-size", metavar="N", type=int, default=256, help="rows of a batch (256)"
+        "--batch-size", metavar="N", type=int, default=256, help="rows per batch (default: 256)"
     )
     parser.add_argument(
-        "--budget", metavar="SIZE", default="256MB", help="the most memory to use (256MB)"
+        "--budget", metavar="SIZE", default="256MB", help="memory budget (default: 256MB)"
     )
     parser.add_argument(
         "--seconds",
         metavar="N",
         type=float,
         default=10.0,
-        help="the longest that a pass may take, in seconds (10)",
+        help="maximum seconds per pass (default: 10)",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 

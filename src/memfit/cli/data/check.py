@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from memfit.streaming.data.reading import ReadOptions
     from memfit.streaming.inspect.verify import Verification
 
-HELP = "Read all of some data and say whether it is intact."
+HELP = "Read all data and report whether it is intact."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

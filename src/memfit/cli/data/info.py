@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-HELP = "Show what is in some data, and how well each budget shuffles it."
+HELP = "Show columns and size of data, and how well each budget shuffles it."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_source_arguments(parser)
     parser.add_argument(
-        "--batch-size", metavar="N", type=int, default=256, help="rows of a batch (256)"
+        "--batch-size", metavar="N", type=int, default=256, help="rows per batch (default: 256)"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from memfit.record.evidence import RemedyTrial
 from memfit.record.recording import Recording
 from memfit.record.samples import Sample, StepProgress
 
@@ -49,6 +50,12 @@ def total_series(recording: Recording) -> tuple[Point, ...]:
             continue
         points.append(_point(sample, watcher, progress))
     return tuple(points)
+
+
+def first_trim_t_s(recording: Recording) -> float | None:
+    """Returns when memfit's own `malloc_trim` lowered the series; `None` if it never ran."""
+    trials = [one for one in recording.of(RemedyTrial) if one.remedy == "trim"]
+    return trials[0].t_s - trials[0].cost_s if trials else None
 
 
 def _is_same_process(recording: Recording) -> bool:

@@ -19,7 +19,7 @@ def configure(
     limit: str | None = None,
     preallocate: float | bool | None = None,
 ) -> Change:
-    """Says how much of each accelerator's memory the framework takes, and when.
+    """Sets how much of each accelerator's memory the framework takes, and when.
 
     Call it at the top of the script, before anything uses a device. The framework that Keras uses
     is set; it may be imported, and no device is used. Without an accelerator nothing is done, and a
@@ -72,7 +72,7 @@ def read_settings(*, on_demand: object, limit: object, preallocate: object) -> A
     if on_demand is None and limit is None and preallocate is None:
         raise UsageError(
             "Nothing to configure. Received no argument. "
-            'Write on_demand=True, limit="6GB" or preallocate=0.75.'
+            'Give on_demand=True, limit="6GB" or preallocate=0.75.'
         )
     if not isinstance(on_demand, bool | None):
         raise UsageError(f"on_demand must be True or False. Received: on_demand={on_demand!r}.")
@@ -82,12 +82,12 @@ def read_settings(*, on_demand: object, limit: object, preallocate: object) -> A
     if on_demand is not None and implied not in (None, on_demand):
         raise UsageError(
             "on_demand and preallocate contradict each other. "
-            f"Received: on_demand={on_demand!r}, preallocate={preallocate!r}. Write one of them."
+            f"Received: on_demand={on_demand!r}, preallocate={preallocate!r}. Give only one."
         )
     if limit is not None and fraction is not None:
         raise UsageError(
             "limit and preallocate both say how much to take. "
-            f"Received: limit={limit!r}, preallocate={preallocate!r}. Write one of them."
+            f"Received: limit={limit!r}, preallocate={preallocate!r}. Give only one."
         )
     return AcceleratorSettings(on_demand if implied is None else implied, limit_bytes, fraction)
 
@@ -99,7 +99,7 @@ def _read_fraction(preallocate: object) -> float | None:
     if is_number and 0 < float(preallocate) <= 1:  # type: ignore[arg-type]  # a number
         return float(preallocate)  # type: ignore[arg-type]  # a number
     raise UsageError(
-        "preallocate must be a part of the device above 0 and up to 1, or False. "
+        "preallocate must be a fraction of the device above 0 and up to 1, or False. "
         f"Received: preallocate={preallocate!r}. Write it like 0.75."
     )
 
@@ -122,7 +122,7 @@ def _too_late(name: str, devices: Accelerators, found: tuple[str, ...]) -> Usage
     )
     return UsageError(
         f"memfit.configure comes too late: {devices.TITLE} has started its devices "
-        f"({', '.join(found)}) in this process, and their memory cannot be set any more.{where} "
+        f"({', '.join(found)}) in this process, and their memory settings are fixed.{where} "
         "Move memfit.configure to the top of the script, before any model, array or dataset, "
         "or restart the process (in a notebook: the kernel)."
     )

@@ -66,7 +66,7 @@ def _graph_to_cut(model: Any) -> Any:
         )
     if "call" in vars(model):
         raise UsageError(
-            f"The model {model.name!r} has a call of its own set on it, perhaps by an earlier "
+            f"The model {model.name!r} has a replaced call(), perhaps by an earlier "
             'recompute(). Undo that change first: batchnorm="exact" recomputes everything itself.'
         )
     return graph

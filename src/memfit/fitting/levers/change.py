@@ -1,4 +1,4 @@
-"""What memfit did to a user's model, told in a line and undone by a call."""
+"""What memfit did to a user's model, as one line of text, and how to undo it."""
 
 from collections.abc import Callable
 from types import TracebackType

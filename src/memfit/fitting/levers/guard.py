@@ -42,8 +42,8 @@ def guard(
     micro-batches grow back. A line on stderr says so each time. Where the variables of the
     optimizer do not fit, none of them is left behind.
 
-    If micro-batches of one sample do not help, or the model cannot be cut, the error is raised with
-    a note and the model is as it was before the batch.
+    If micro-batches of one sample do not help, or the model cannot be split, the error is raised
+    with a note and the model is as it was before the batch.
 
     Args:
         model: A compiled Keras model that has no `train_step` of its own.
@@ -96,13 +96,13 @@ def _check_functions(model: Any) -> None:
     if "train_step" in model.__dict__:
         raise UsageError(
             f"Batches of {model.name!r} run in micro-batches already. Undo that first, and let "
-            "the guard cut them: memfit.guard(model, size=32)."
+            "the guard split them: memfit.guard(model, size=32)."
         )
     for name in _FUNCTIONS:
         if not getattr(type(model), f"make_{name}").__module__.startswith("keras."):
             raise UsageError(
                 f"{type(model).__name__} has a make_{name} of its own, so memfit cannot run its "
-                "batches again. Leave it to Keras."
+                "batches again. Remove it."
             )
     if keras.distribution.distribution() is not None:
         raise UsageError(

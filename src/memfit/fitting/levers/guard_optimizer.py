@@ -55,7 +55,7 @@ def _explain(variables: Any) -> str:
         int(np.prod(one.shape, dtype="int64")) * np.dtype(one.dtype).itemsize for one in variables
     )
     return (
-        "memfit: there is no memory for what the optimizer keeps of each weight (the weights are "
+        "memfit: there is no memory for what the optimizer keeps of each weight (the weights take "
         f"{format_size(weights_bytes)}, Adam keeps twice that), and smaller micro-batches would "
         "not help. The model is as it was; an optimizer that keeps less, such as SGD, may fit."
     )

@@ -25,8 +25,8 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
     The micro-batches run one after another inside the training step. Their gradients, weighted by
     their samples, make one update of the weights, so schedules, averages and loss scaling count
     batches as before; losses and metrics are those of the whole batch. `fit`, `evaluate`,
-    `train_on_batch` and `test_on_batch` obey. Layers that draw random numbers, such as Dropout,
-    draw others than they would for the whole batch.
+    `train_on_batch` and `test_on_batch` use it. Layers that draw random numbers, such as Dropout,
+    draw different ones than for the whole batch.
 
     Args:
         model: A compiled Keras model that has no `train_step` of its own.
@@ -129,8 +129,8 @@ def check_steps(model: Any) -> None:
             )
     if has_distribute_strategy(model):
         raise UsageError(
-            f"The model {model.name!r} was made under a tf.distribute strategy. memfit does not "
-            "cut batches there; make it outside of the strategy's scope."
+            f"The model {model.name!r} was created under a tf.distribute strategy. memfit does "
+            "not split batches there; create it outside the strategy's scope."
         )
 
 
@@ -139,7 +139,7 @@ def check_unguarded(model: Any) -> None:
     if "make_train_function" in model.__dict__:
         raise UsageError(
             f"The model {model.name!r} is guarded, and the guard runs batches in its own way. Undo "
-            "the guard first, or let it cut the batches: memfit.guard(model, size=32)."
+            "the guard first, or let it split the batches: memfit.guard(model, size=32)."
         )
 
 

@@ -21,11 +21,11 @@ _MOST_NAMES = 3
 
 
 def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
-    """Has the layers of a model compute in half precision, as Keras's mixed policies do.
+    """Makes the layers of a model compute in half precision, as Keras's mixed policies do.
 
-    What layers keep for the backward pass is half as large; against it stands a copy of their
+    What layers keep for the backward pass is half as large, at the cost of a copy of their
     weights in half precision in each step, so a model that is mostly weights gains little. Weights,
-    the optimizer's state and the loss stay in float32, and so do layers that give the model's
+    the optimizer's state and the loss stay in float32, and so do layers that make the model's
     outputs, layers that prepare data and layers with a policy of their own. For float16 the loss
     of a compiled model is scaled. Results change: call it only where the user agreed.
 
@@ -49,9 +49,7 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
     ```
     """
     if to not in _COMPUTE:
-        raise UsageError(
-            f"Precision is reduced to one of {', '.join(_COMPUTE)}. Received: to={to!r}."
-        )
+        raise UsageError(f"`to` must be one of {', '.join(_COMPUTE)}. Received: to={to!r}.")
     check_keras_model(model)
     import keras
 
@@ -62,7 +60,7 @@ def reduce_precision(model: Any, to: str = "mixed_bfloat16") -> Change:
     changing = [one for one in units if _is_float32(one) and id(one) not in kept]
     lowered = [one for unit in changing for one in _inside(unit) if _is_float32(one)]
     if all(isinstance(one, keras.Model) for one in changing):
-        return Change("no layer computes in float32 that could compute in less", lambda: None)
+        return Change("no layer computes in float32 that could use a lower precision", lambda: None)
     policy = keras.DTypePolicy(to)
     before = [(layer, layer.dtype_policy) for layer in lowered]
     for layer in lowered:

@@ -26,7 +26,7 @@ _STEP_IN_FORWARDS = 3
 
 
 def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int = 32) -> Change:
-    """Lets `model` keep less in training, for some of the forward pass computed twice.
+    """Saves activations in training by computing part of the forward pass twice.
 
     The model is cut into blocks. Of a block that is recomputed, only what others read of it is
     kept; the backward pass computes the rest again, with the same Dropout masks and without a
@@ -35,9 +35,9 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
 
     Args:
         model: A Functional or Sequential model that is built.
-        bytes_to_save: How much lower the peak shall be; the cheapest blocks for it are chosen.
+        bytes_to_save: How much lower the peak should be; the cheapest blocks for it are chosen.
             Defaults to all blocks that save something.
-        batch_size: The batches that it trains on, to tell what is saved.
+        batch_size: The batches that it trains on, to compute what is saved.
 
     Raises:
         UsageError: If the model has no graph to cut, or less can be saved than asked.
@@ -75,7 +75,7 @@ def _graph_to_cut(model: Any) -> Any:
     check_keras_model(model)
     if "call" in vars(model):
         raise UsageError(
-            f"The model {model.name!r} has a call of its own set on it, perhaps by an earlier "
+            f"The model {model.name!r} has a replaced call(), perhaps by an earlier "
             "recompute(). Expected a model as it was built. Undo that change first."
         )
     graph = inner_graph(model)
@@ -133,7 +133,7 @@ def _tell(cuts: Sequence[Cut], choice: Choice, batch_size: int) -> str:
 
 
 def _too_little(model: Any, choice: Choice, bytes_to_save: int | None) -> str:
-    asked = "" if bytes_to_save is None else f", {format_size(bytes_to_save)} were asked"
+    asked = "" if bytes_to_save is None else f", and {format_size(bytes_to_save)} were requested"
     return (
         f"Recomputation can save at most about {format_size(choice.saved_bytes)} of the "
         f"activations of {model.name!r}{asked}. Ask for less, or split batches instead."

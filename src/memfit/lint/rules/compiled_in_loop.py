@@ -60,7 +60,7 @@ def _match(compilation: CompiledFunction, node: ast.AST, repeat: Repeat) -> Matc
     return Match(
         FUNCTION_IN_LOOP,
         node,
-        f"{maker} makes a new function of {name} {repeat.each}, and each is traced again",
+        f"{maker} creates a new function of {name} {repeat.each}, and each is traced again",
         f"compile {name} once, outside {repeat.label}, and pass what changes as tensors",
     )
 

@@ -20,7 +20,7 @@ COLLECT_EACH_EPOCH = Rule(
     "MF502",
     "collect-each-epoch",
     "folklore",
-    "gc.collect at every epoch or step takes some 0.2 s each time and frees only cycles, which "
+    "gc.collect at every epoch or step takes about 0.2 s each time and frees only cycles, which "
     "Python collects by itself.",
 )
 DELETE_IN_FUNCTION = Rule(
@@ -68,7 +68,7 @@ def _clear_each_epoch(script: Script, call: ast.Call) -> Iterator[Match]:
         call,
         f"{shown(call)} in {repeat.label} frees nothing of the running training; it makes epochs "
         "slower and resets the dtype policy and the seed",
-        "delete the line; to let models go in a loop, put its body into with memfit.session():",
+        "delete the line; to release models in a loop, put its body into with memfit.session():",
     )
 
 
@@ -79,8 +79,8 @@ def _collect_each_epoch(script: Script, call: ast.Call) -> Iterator[Match]:
     yield Match(
         COLLECT_EACH_EPOCH,
         call,
-        f"{shown(call)} in {repeat.label} takes some 0.2 s each time and frees only cycles, which "
-        "Python collects by itself",
+        f"{shown(call)} in {repeat.label} takes about 0.2 s each time and frees only cycles, "
+        "which Python collects by itself",
         "delete the line; to see what grows: memfit run",
     )
 

@@ -16,7 +16,7 @@ COLLECTOR_FROZEN = Rule(
     "MF602",
     "collector-frozen",
     "uncollected-garbage",
-    "gc.freeze exempts all that is there from collection for good, garbage included.",
+    "gc.freeze permanently exempts all existing objects from collection, garbage included.",
 )
 RULES = (COLLECTOR_OFF, COLLECTOR_FROZEN)
 
@@ -67,6 +67,6 @@ def _frozen(script: Script, call: ast.Call) -> Iterator[Match]:
     yield Match(
         COLLECTOR_FROZEN,
         call,
-        f"{shown(call)} exempts all that is there from collection{often}, garbage included",
+        f"{shown(call)} exempts all existing objects from collection{often}, garbage included",
         f"{shown(call)} -> gc.collect(); {shown(call)}, once, before training",
     )

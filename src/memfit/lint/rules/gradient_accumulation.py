@@ -13,14 +13,15 @@ NOT_AVERAGED = Rule(
     "MF403",
     "accumulation-not-averaged",
     None,
-    "Gradients that are added up and not divided make an update as many times larger: not the "
-    "training that a larger batch would be.",
+    "Gradients that are summed and not divided make the update larger by their number: not the "
+    "training of a larger batch.",
 )
 TAIL_DROPPED = Rule(
     "MF404",
     "accumulation-tail",
     None,
-    "Gradients of the last batches are not applied where the number of batches is no multiple.",
+    "The last gradients of an epoch are not applied if its batches are not a multiple of the "
+    "accumulation steps.",
 )
 RULES = (NOT_AVERAGED, TAIL_DROPPED)
 

@@ -19,7 +19,7 @@ TAPE_KEPT = Rule(
     "MF402",
     "persistent-tape-kept",
     "held-graph",
-    "A persistent tape that is kept holds all that it recorded.",
+    "A persistent tape that is kept holds everything it recorded.",
 )
 RULES = (TAPE_AROUND_LOOP, TAPE_KEPT)
 
@@ -105,8 +105,8 @@ def _tapes_kept(script: Script) -> Iterator[Match]:
             yield Match(
                 TAPE_KEPT,
                 place,
-                f"{shown(place)} keeps a persistent tape in {key}, with all that it recorded",
-                f"keep what {value.id}.gradient(...) gives, and let {value.id} go",
+                f"{shown(place)} keeps a persistent tape in {key}, with everything it recorded",
+                f"keep what {value.id}.gradient(...) gives, and drop {value.id}",
             )
 
 

@@ -13,14 +13,13 @@ STATE_GROWS = Rule(
     "MF206",
     "state-grows",
     "stateful-layer",
-    "A layer, metric or callback that joins each batch to its own state grows with every step.",
+    "A layer, metric or callback that adds each batch to its own state grows with every step.",
 )
 MEMO_BY_STEP = Rule(
     "MF207",
     "memo-by-step",
     "held-tensors",
-    "A cache without limit whose key counts epochs or steps keeps every result and never finds one "
-    "again.",
+    "An unbounded cache whose key counts epochs or steps keeps every result and never reuses one.",
 )
 RULES = (STATE_GROWS, MEMO_BY_STEP)
 
@@ -52,7 +51,7 @@ def _state_grows(script: Script, call: ast.Call) -> Iterator[Match]:
     yield Match(
         STATE_GROWS,
         call,
-        f"{shown(call)} joins more to {key} {hook.each}, and nothing shortens it",
+        f"{shown(call)} adds more to {key} {hook.each}, and nothing shortens it",
         f"keep the last ones only: {key} = {shown(call)}[-1000:]",
     )
 
@@ -100,7 +99,7 @@ def _memo_by_step(script: Script, function: ast.FunctionDef) -> Iterator[Match]:
                 MEMO_BY_STEP,
                 decorator,
                 f"the cache of {function.name} keeps every result: its key has {min(counters)}, "
-                "which never comes again",
+                "which never repeats",
                 f"@{shown(decorator)} -> @functools.lru_cache(maxsize=...), or no cache at all",
             )
 

@@ -16,7 +16,7 @@ TENSOR_KEPT = Rule(
     "tensor-kept",
     "held-tensors",
     "A tensor put into a list at every step stays in memory, with all that it refers to; of a "
-    "loss its number would do.",
+    "loss, the number is enough.",
 )
 GRAPH_KEPT = Rule(
     "MF202",
@@ -184,7 +184,7 @@ def _outputs_kept(keep: Addition, part: ast.expr, repeat: Repeat) -> Iterator[Ma
         OUTPUTS_KEPT,
         keep.node,
         f"{shown(keep.node)} keeps outputs of the model in {keep.key} {repeat.each}",
-        f"keep the last ones only, a number of them, or a file: np.save(..., {shown(part)})",
+        f"keep only the last ones or a summary, or write a file: np.save(..., {shown(part)})",
     )
 
 
@@ -219,7 +219,7 @@ def _history_kept(script: Script, keep: Addition, part: ast.expr) -> Iterator[Ma
     yield Match(
         HISTORY_KEPT,
         keep.node,
-        f"{shown(keep.node)} keeps every model: a History refers to the model that it is of",
+        f"{shown(keep.node)} keeps every model: a History refers to its model",
         f"{before} -> {after}"
         if len(before) <= _LONGEST
         else f"append {shown(part)}.history instead",
@@ -233,7 +233,7 @@ def _histories_listed(script: Script, node: ast.ListComp | ast.DictComp) -> Iter
     yield Match(
         HISTORY_KEPT,
         element,
-        f"a list of {shown(element)} keeps every model: a History refers to the model it is of",
+        f"a list of {shown(element)} keeps every model: a History refers to its model",
         f"{shown(element)} -> {shown(element)}.history",
     )
 

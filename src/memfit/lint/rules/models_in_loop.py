@@ -15,8 +15,8 @@ MODEL_IN_LOOP = Rule(
     "MF303",
     "model-in-loop",
     "accumulating-models",
-    "A model made and trained at every pass leaves its graphs behind on TensorFlow, and waits for "
-    "the collector on JAX and torch.",
+    "A model created and trained at every pass leaves its graphs behind on TensorFlow, and waits "
+    "for the collector on JAX and torch.",
     _REGISTRY_URL,
 )
 COMPILE_IN_LOOP = Rule(
@@ -30,7 +30,7 @@ OPTIMIZER_IN_LOOP = Rule(
     "MF305",
     "optimizer-in-loop",
     "accumulating-optimizers",
-    "An optimizer made at every pass has slots of its own for every weight, and forgets its state.",
+    "An optimizer created at every pass has its own slots for every weight, and loses its state.",
 )
 RULES = (MODEL_IN_LOOP, COMPILE_IN_LOOP, OPTIMIZER_IN_LOOP)
 
@@ -65,9 +65,9 @@ def _model_in_loop(script: Script, call: ast.Call) -> Iterator[Match]:
     yield Match(
         MODEL_IN_LOOP,
         call,
-        f"{shown(call)} makes another model {repeat.each}, and TensorFlow keeps the graphs of all "
-        "of them",
-        f"put the body of {repeat.label} into with memfit.session(): all is released at its end",
+        f"{shown(call)} creates another model {repeat.each}, and TensorFlow keeps the graphs of "
+        "all of them",
+        f"put the body of {repeat.label} into with memfit.session(): its end releases all",
     )
 
 
@@ -172,7 +172,7 @@ def _compile_in_loop(script: Script, call: ast.Call) -> Iterator[Match]:
     yield Match(
         COMPILE_IN_LOOP,
         call,
-        f"{key}.compile(...) has {key} traced again {repeat.each}, and TensorFlow keeps the old "
+        f"{key}.compile(...) makes {key} trace again {repeat.each}, and TensorFlow keeps the old "
         "graphs",
         f"compile {key} once, outside {repeat.label}; for another learning rate: "
         f"{key}.optimizer.learning_rate = ...",
@@ -192,8 +192,8 @@ def _optimizer_in_loop(script: Script, call: ast.Call) -> Iterator[Match]:
     yield Match(
         OPTIMIZER_IN_LOOP,
         call,
-        f"{shown(call)} makes another optimizer {repeat.each}, with slots for every weight",
-        f"make it once, outside {repeat.label}, and set its learning rate where that changes",
+        f"{shown(call)} creates another optimizer {repeat.each}, with slots for every weight",
+        f"create it once, outside {repeat.label}, and set its learning rate where that changes",
     )
 
 

@@ -13,8 +13,7 @@ SHUFFLE_AFTER_BATCH = Rule(
     "MF101",
     "shuffle-after-batch",
     "buffer-too-large",
-    "A shuffle after a batch keeps whole batches: its buffer is as many times larger as a batch "
-    "has rows.",
+    "A shuffle after a batch keeps whole batches: its buffer is larger by the rows in a batch.",
 )
 CACHE_AFTER_REPEAT = Rule(
     "MF102",
@@ -27,7 +26,7 @@ PREFETCH_MANY = Rule(
     "MF105",
     "prefetch-many-batches",
     "buffer-too-large",
-    "A prefetch after a batch counts batches, and some hundred of them wait in memory.",
+    "A prefetch after a batch counts batches, and a hundred or more of them wait in memory.",
 )
 SHUFFLE_DECODED = Rule(
     "MF106",
@@ -39,7 +38,7 @@ QUEUE_MANY = Rule(
     "MF107",
     "queue-many-batches",
     "buffer-too-large",
-    "A queue of a PyDataset counts batches, and some hundred of them wait in memory.",
+    "A queue of a PyDataset counts batches, and a hundred or more of them wait in memory.",
 )
 RULES = (SHUFFLE_AFTER_BATCH, CACHE_AFTER_REPEAT, PREFETCH_MANY, SHUFFLE_DECODED, QUEUE_MANY)
 

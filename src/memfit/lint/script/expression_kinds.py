@@ -18,7 +18,7 @@ from memfit.lint.script.vocabulary import (
 )
 
 _MOST_STEPS = 40
-# What people call a model that they get as an argument.
+# What users call a model that they get as an argument.
 _MODEL_NAMES = re.compile(
     rf"(^|\.)(?!({'|'.join(BUILDING)})_)(\w+_)?(model|net|network|discriminator|autoencoder)$"
 )

@@ -10,7 +10,7 @@ from memfit.lint.script.vocabulary import BUILDING
 
 _TRAINING = {"apply_gradients", "backward", "train_on_batch", "minimize"}
 _MOST_STEPS = 5
-# What people count when each pass is a training of its own.
+# What users count when each pass is its own training.
 _TRAININGS = ("fold", "seed", "trial", "experiment", "config", "param", "run")
 
 

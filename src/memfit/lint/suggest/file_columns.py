@@ -84,10 +84,12 @@ def find_columns(
 
 def held_out_share(script: Script, split: ast.Call) -> float | None:
     """Returns which share of the rows `train_test_split` leaves out, if that can be known."""
-    told = {one.arg: one.value for one in split.keywords}
-    if not set(told) <= {"test_size", "random_state"}:
+    keywords = {one.arg: one.value for one in split.keywords}
+    if not set(keywords) <= {"test_size", "random_state"}:
         return None
-    share = number(script.names, told["test_size"]) if "test_size" in told else _HELD_OUT_SHARE
+    share = (
+        number(script.names, keywords["test_size"]) if "test_size" in keywords else _HELD_OUT_SHARE
+    )
     return share if share is not None and 0 < share < 1 else None
 
 
@@ -153,9 +155,9 @@ def _columns_of_call(script: Script, call: ast.Call, steps: int) -> FileColumns 
 
 
 def _columns_of_file(script: Script, call: ast.Call, name: str) -> FileColumns | None:
-    told = {one.arg for one in call.keywords}
+    keywords = {one.arg for one in call.keywords}
     most = 2 if name == "h5py.File" else 1  # the second is the mode
-    if not 1 <= len(call.args) <= most or not told <= _HARMLESS:
+    if not 1 <= len(call.args) <= most or not keywords <= _HARMLESS:
         return None
     known = text(script.names, call.args[0])
     is_readable = known is None or known.lower().endswith(_ENDINGS[name])
@@ -183,11 +185,11 @@ def _columns_of_method(
 
 def _leave_out(script: Script, call: ast.Call, table: FileColumns) -> FileColumns | None:
     """Returns a table after `table.drop(...)`, if that is about columns."""
-    told = {one.arg: one.value for one in call.keywords}
-    match call.args, told:
-        case [], {"columns": names} if len(told) == 1:
+    keywords = {one.arg: one.value for one in call.keywords}
+    match call.args, keywords:
+        case [], {"columns": names} if len(keywords) == 1:
             pass
-        case [names], {"axis": ast.Constant(value=1 | "columns")} if len(told) == 1:
+        case [names], {"axis": ast.Constant(value=1 | "columns")} if len(keywords) == 1:
             pass
         case _:
             return None

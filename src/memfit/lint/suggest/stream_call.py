@@ -146,15 +146,15 @@ def _select(script: Script, found: Sequence[FileColumns]) -> tuple[str, ...] | N
     label = next((one.columns[0] for one in labels if one.columns), None)
     if label is not None and label in (features.columns or ()):
         return None
-    told = () if label is None else (f"label={label!r}",)
+    labelled = () if label is None else (f"label={label!r}",)
     columns = () if features.columns is None else (f"columns={[*features.columns]!r}",)
     if features.is_table and not features.is_one:
         left_out = frozenset() if label is None else {label}
         is_rest = features.columns is not None or features.left_out == left_out
-        return (*columns, *told, "features='matrix'") if is_rest else None
+        return (*columns, *labelled, "features='matrix'") if is_rest else None
     known = text(script.names, features.path)
     is_array = features.reader == "numpy.load" and not (known or ".npz").endswith(".npz")
-    return (*columns, *told) if features.is_one and not is_array else None
+    return (*columns, *labelled) if features.is_one and not is_array else None
 
 
 # How it is streamed
@@ -162,8 +162,8 @@ def _select(script: Script, found: Sequence[FileColumns]) -> tuple[str, ...] | N
 
 def _options_of_fit(call: ast.Call) -> tuple[str, ...]:
     size = argument(call, 2, "batch_size")
-    is_told = size is not None and not (isinstance(size, ast.Constant) and size.value is None)
-    options = [f"batch_size={ast.unparse(size) if size is not None and is_told else _BATCH_SIZE}"]
+    is_known = size is not None and not (isinstance(size, ast.Constant) and size.value is None)
+    options = [f"batch_size={ast.unparse(size) if size is not None and is_known else _BATCH_SIZE}"]
     shuffle = argument(call, 99, "shuffle")
     if not (isinstance(shuffle, ast.Constant) and shuffle.value is False):
         options.append("shuffle=True")

@@ -1,4 +1,4 @@
-"""Rows as people write them - a tuple, a dict, an array - and the columns that they make."""
+"""Rows as users write them - a tuple, a dict, an array - and the columns that they make."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ NAME = "values"
 PARTS = ("x", "y", "weight")
 
 
-# What most leaves are; told from tuples and dicts quicker than these from others.
+# What most leaves are: faster to recognise than tuples and dicts.
 _LEAVES = (np.ndarray, np.generic, int, float, str)
 
 
@@ -89,7 +89,7 @@ def infer_schema(row: Any, where: object) -> Schema:
     """Returns the columns that a row has.
 
     Raises:
-        DataError: A value is no number and no array.
+        DataError: A value is neither a number nor an array.
     """
     return tuple(
         Column(name, array.dtype.newbyteorder("="), array.shape)
@@ -148,7 +148,7 @@ def put_batch(
         if array.shape != shape or not _is_type(array, column):
             raise DataError(
                 f"{where}: {column.name!r} came as {array.dtype} {array.shape}. Expected "
-                f"{column.dtype} {shape}, as many rows as were asked for, and each like row 0."
+                f"{column.dtype} {shape}, the requested number of rows, each like row 0."
             )
         into[column.name][start:stop] = array
 

@@ -120,8 +120,8 @@ class DataFile:
     def _refuse_end(self, offset: int, missing_bytes: int) -> None:
         raise DataChangedError(
             f"{self.path} ends at byte {offset}; {format_size(missing_bytes)} more were expected, "
-            f"as it had {self.size_bytes} bytes. It was cut while it was read: write it again and "
-            "make a new stream."
+            f"as it had {self.size_bytes} bytes. It was truncated while it was read: write it "
+            "again and make a new stream."
         )
 
     def _open(self) -> int:

@@ -145,9 +145,9 @@ def read_header(file: DataFile, offset: int, name: str, stop: int) -> ArrayLocat
     stored = ArrayLocation(dtype, shape, offset + head.tell())
     if stored.stop > stop:
         raise DataError(
-            f"{name} is cut: its header promises {shape[0]} rows of {stored.row_bytes} bytes, the "
-            f"file holds {(stop - stored.offset) // max(stored.row_bytes, 1)}. Write or copy it "
-            "again."
+            f"{name} is truncated: its header says {shape[0]} rows of {stored.row_bytes} bytes, "
+            f"the file holds {(stop - stored.offset) // max(stored.row_bytes, 1)}. Write or copy "
+            "it again."
         )
     return stored
 

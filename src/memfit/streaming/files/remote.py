@@ -68,7 +68,7 @@ class RemotePath:
             return self.filesystem.get_file_info(what)
         except OSError as error:
             raise DataError(
-                f"Cannot look at {self}: {error}. Check that the file system can be reached, and "
+                f"Cannot access {self}: {error}. Check that the file system can be reached, and "
                 "that you may read it."
             ) from None
 
@@ -81,7 +81,7 @@ class RemoteFile:
 
     Raises:
         DataNotFoundError: There is no such file.
-        DataError: It is a folder or is empty, or nobody answers.
+        DataError: It is a folder or is empty, or the file system does not answer.
     """
 
     def __init__(self, path: RemotePath) -> None:
@@ -153,7 +153,7 @@ def locate(value: Any, filesystem: Any = None) -> Path | RemotePath:
     elif not isinstance(filesystem, fs.FileSystem):
         raise UsageError(
             f"filesystem must be a pyarrow.fs.FileSystem. Received: a {type(filesystem).__name__}. "
-            "Convert one of fsspec: pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(it))."
+            "Convert an fsspec one: pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(it))."
         )
     if isinstance(filesystem, fs.LocalFileSystem):
         return Path(value)

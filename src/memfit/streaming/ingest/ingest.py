@@ -28,7 +28,7 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
     image_size: tuple[int, int] | None = None,
     filesystem: Any = None,
 ) -> Path:
-    """Writes data into a folder, its rows in a random order; every order is as likely.
+    """Writes data into a folder, its rows in a random order; every order is equally likely.
 
     `memfit.stream` then reads large blocks from it, and batches are as good as drawn from all
     rows. The folder appears when it is complete. If the process is killed or interrupted, the same
@@ -39,7 +39,7 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
         source: As for `memfit.stream`.
         folder: Where to write; it must not exist yet. It takes as much room as the rows,
             and while it is written up to a third of the budget more.
-        budget: About the most memory to use.
+        budget: Approximate memory budget.
         seed: Seed of the random order.
         label: The column that `features="matrix"` leaves by itself; give it to `stream`, too.
         columns: The columns to write, as for `memfit.stream`.
@@ -54,7 +54,7 @@ def ingest(  # noqa: PLR0913  # as for `stream`, and where to
         DataNotFoundError: There is no such file.
         DataError: The data cannot be read as it is, or the disk is too small.
         BudgetError: The budget is too small for this data.
-        UsageError: The folder already exists, or the seed is no number.
+        UsageError: The folder already exists, or the seed is not an integer.
 
     Example:
     ```python

@@ -94,8 +94,8 @@ def plan_partition(source: Source, budget_bytes: int, seed: int) -> Partition:
     if least_bytes > budget_bytes:
         raise BudgetError(
             f"The budget is too small for this data. Received: {format_size(budget_bytes)}. The "
-            f"least that would do is {format_size(least_bytes)}: the largest row group has "
-            f"{largest} rows, {format_size(largest * size)}, and is there twice."
+            f"smallest that works is {format_size(least_bytes)}: the largest row group has "
+            f"{largest} rows, {format_size(largest * size)}, and is in memory twice."
         )
     return Partition(source, source.groups, num_regions, seed)
 

@@ -43,11 +43,11 @@ def write_partition(
         try:
             return _run(partition, folder, journal, done, tell)
         except _DamagedError:
-            say(f"what an earlier try left in {folder} is damaged: removed, and begun anew")
+            say(f"the unfinished work in {folder} is damaged: removed it, starting again")
     elif done.key:
         say(
-            f"what an earlier try left in {folder} is of other data, or of another seed, budget or "
-            "choice of columns: removed, and begun anew"
+            f"the unfinished work in {folder} belongs to other data, or another seed, budget or "
+            "choice of columns: removed it, starting again"
         )
     clear(folder)
     journal.write(key=key)
@@ -55,7 +55,7 @@ def write_partition(
 
 
 class _DamagedError(Exception):
-    """What an earlier try has written is not what it wrote."""
+    """The unfinished work of an earlier call is not what that call wrote."""
 
 
 def _run(
@@ -77,10 +77,10 @@ def _run(
             for file in columns[-1].files:
                 stack.callback(file.close)
         passes = _Passes(partition, columns, journal, rows)
-        told = passes.check(done, folder)
-        if told:
-            say(f"goes on where an earlier try was ended, {told / (2 * rows.sum()):.0%} done")
-            tell(told)
+        num_done = passes.check(done, folder)
+        if num_done:
+            say(f"resuming an interrupted ingest, {num_done / (2 * rows.sum()):.0%} done")
+            tell(num_done)
         passes.fill(done, tell)
         checksums = passes.settle(done, tell)
         for file in passes.files:

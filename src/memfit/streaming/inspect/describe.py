@@ -79,7 +79,7 @@ def inspect_data(source: Source, layout: Layout, batch_size: int) -> DataInfo:
     """Returns what is in a source, and what budgets make of it.
 
     Raises:
-        UsageError: `batch_size` is no number above 0.
+        UsageError: `batch_size` is not an integer above 0.
     """
     check_whole_number("batch_size", batch_size)
     data = gather_facts(source, batch_size, shuffles=True)

@@ -54,8 +54,8 @@ class StreamTiming:
         second: Another pass, now that they are, if they fit.
         deff: The design effect that is expected on sorted data.
         label_deff: The same as measured on the labels: the variance of batch means relative to
-            independent sampling; `None` if they are no numbers, or batches too few to tell.
-        resume_s: From a saved state to the next batch, sources opened anew; the median of some.
+            independent sampling; `None` if they are not numbers, or batches are too few.
+        resume_s: From a saved state to the next batch, sources opened again; the median of some.
         is_whole: Whether the passes were whole epochs.
         load: How many processes wanted to run meanwhile; `None` where that is not known.
     """

@@ -62,7 +62,7 @@ def check_source(source: Source) -> Verification:
 
 def _read_all(source: Source, not_numbers: dict[str, int], tell: Advance) -> Iterator[str]:
     """Gives what is wrong, each once."""
-    told = set()
+    seen = set()
     for start, stop in _chunks(source):
         try:
             for name, values in source.read(start, stop).items():
@@ -70,8 +70,8 @@ def _read_all(source: Source, not_numbers: dict[str, int], tell: Advance) -> Ite
                 if array.dtype.kind in "fc":
                     not_numbers[name] += int(np.count_nonzero(np.isnan(array)))
         except (DataError, OSError) as error:
-            if str(error) not in told:
-                told.add(str(error))
+            if str(error) not in seen:
+                seen.add(str(error))
                 yield str(error)
         tell(stop - start)
     try:

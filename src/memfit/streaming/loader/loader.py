@@ -99,7 +99,7 @@ class Loader:
         """Goes to where a stream of the same data stood; its order is taken over.
 
         Raises:
-            UsageError: This is no state, or one of a stream made with other arguments.
+            UsageError: This is not a state, or it is one of a stream made with other arguments.
             DataChangedError: The data is other data.
             BudgetError: The windows of that stream do not fit into this one's budget.
         """

@@ -32,9 +32,9 @@ class LoaderSettings:
     def __post_init__(self) -> None:
         if (self.batch_size is None) == (self.tokens is None):
             raise UsageError(
-                "A stream needs batch_size, the rows of a batch, or tokens, the most that rows "
-                f"times the longest sequence of a batch may be. Received: batch_size="
-                f"{self.batch_size!r} and tokens={self.tokens!r}. Give one of the two."
+                "A stream needs batch_size (rows per batch) or tokens (maximum of rows times the "
+                f"longest sequence of a batch). Received: batch_size={self.batch_size!r} and "
+                f"tokens={self.tokens!r}. Give one of the two."
             )
         if self.tokens is not None:
             check_whole_number("tokens", self.tokens)
@@ -43,7 +43,7 @@ class LoaderSettings:
         if self.tokens is not None and self.drop_remainder:
             raise UsageError(
                 "drop_remainder is for batches of one size. Received: drop_remainder=True and "
-                f"tokens={self.tokens}, with which they differ. Leave it out, or give batch_size."
+                f"tokens={self.tokens}, with which sizes differ. Leave it out, or give batch_size."
             )
         if self.seed is not None:
             check_whole_number("seed", self.seed, least=0)
@@ -63,8 +63,8 @@ class LoaderSettings:
         """
         if self.tokens is not None:
             raise UsageError(
-                "A stream with tokens cannot be split into shards: they would not have as many "
-                "batches. Give batch_size, or give each process files of its own."
+                "A stream with tokens cannot be split into shards: their numbers of batches "
+                "would differ. Give batch_size, or give each process its own files."
             )
         check_whole_number("count", count)
         check_whole_number("index", index, least=0)
@@ -72,6 +72,6 @@ class LoaderSettings:
             raise UsageError(
                 f"Cannot take shard {index} of {count}: this stream has {num_rows} rows and is "
                 f"shard {self.shard} of {self.num_shards}. Expected an index below the count, a "
-                "row or more for each shard, and a stream that is no shard, as in shard(0, 4)."
+                "row or more for each shard, and a stream that is not a shard, as in shard(0, 4)."
             )
         return dataclasses.replace(self, shard=int(index), num_shards=int(count))

@@ -134,8 +134,8 @@ def keep_mixing(
     planned_bytes = math.ceil(windows_bytes + _other_bytes(data, budget_bytes))
     if planned_bytes > budget_bytes:
         raise BudgetError(
-            f"The budget is too small to go on in the same order: two windows of {window_rows} "
-            f"rows, as before, need some {format_size(planned_bytes)}. Received: "
+            f"The budget is too small to continue in the same order: two windows of {window_rows} "
+            f"rows, as before, need about {format_size(planned_bytes)}. Received: "
             f"{format_size(budget_bytes)}. Give at least the budget that the state was made with."
         )
     return Mixing(
@@ -233,7 +233,7 @@ def _refuse(data: DataFacts, budget_bytes: int) -> None:
     block_bytes = data.least_block * data.row_bytes
     raise BudgetError(
         f"The budget is too small for this data. Received: {format_size(budget_bytes)}. "
-        f"The least that would do is {format_size(least_budget_bytes(data) * 1.01)}: two windows "
+        f"The smallest that works is {format_size(least_budget_bytes(data) * 1.01)}: two windows "
         f"of one {unit} ({data.least_block} rows, {format_size(block_bytes)}) and {_LEAST_HELD} "
         f"batches of {format_size(data.batch_bytes)}. Give that, or make batches smaller."
     )

@@ -35,7 +35,7 @@ def open_source(value: Any, options: ReadOptions = _ALL) -> Source:
     Raises:
         DataNotFoundError: There is nothing at this path.
         DataError: The data cannot be streamed as it is.
-        UsageError: This is no kind of data that memfit can read.
+        UsageError: memfit cannot read this kind of data.
     """
     if isinstance(value, str | os.PathLike):
         return _open_located(locate(value, options.filesystem), options)
@@ -83,7 +83,7 @@ def _open_remote(path: RemotePath, options: ReadOptions) -> Source:
     found = _format_of(path)
     if not found.is_remote:
         raise UsageError(
-            f"Cannot stream {path} where it is: of the files on other machines, memfit reads "
+            f"Cannot stream {path} from another machine: there memfit reads only "
             f"{list_remote()} files. Copy it to this machine first."
         )
     return _open(found, found.load().open_file, path, options)

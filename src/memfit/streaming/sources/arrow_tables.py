@@ -241,12 +241,12 @@ class ArrowFile(RowGroupSource):
 
     @contextlib.contextmanager
     def _reading(self, what: str) -> Iterator[None]:
-        """What pyarrow raises inside is told with the file, and what of it could not be read."""
+        """Raises what pyarrow raises inside with the file and what of it could not be read."""
         try:
             yield
         except (OSError, self._pyarrow.ArrowException) as error:
-            self._file.check()  # damaged, or written anew meanwhile?
+            self._file.check()  # damaged, or rewritten meanwhile?
             raise DataError(
                 f"{self._file.path} is not {self.a_kind} that can be read: {what} is damaged or "
-                f"cut ({str(error).strip()}). Write or copy it again."
+                f"truncated ({str(error).strip()}). Write or copy it again."
             ) from None

@@ -185,7 +185,7 @@ def _to_values(value: Any, where: object, name: str) -> Values:
     if array.ndim == 0:
         raise DataError(
             f"{where} has a single {type(value).__name__} in {name!r}. Expected a batch: an array "
-            "whose first axis are the rows. If these are rows, leave out memfit.batches()."
+            "with rows along its first axis. If these are rows, leave out memfit.batches()."
         )
     if array.dtype.kind == "O" and all(isinstance(one, bytes) for one in array.flat):
         texts = [_decode(one, where, name) for one in array.flat]
@@ -200,7 +200,7 @@ def _decode(value: bytes, where: object, name: str) -> str:
         return value.decode()
     except UnicodeDecodeError:
         raise DataError(
-            f"{where} has bytes in {name!r} that are no text: {value[:20]!r}. Expected numbers, "
+            f"{where} has bytes in {name!r} that are not text: {value[:20]!r}. Expected numbers, "
             "arrays or text: decode it where the row is made, as numpy.frombuffer(...) does."
         ) from None
 
@@ -208,7 +208,7 @@ def _decode(value: bytes, where: object, name: str) -> str:
 def _refuse_objects(array: Array, value: Any, where: object, name: str) -> None:
     if array.dtype.hasobject:
         raise DataError(
-            f"{where} has a {type(value).__name__} in {name!r}. Expected a number, a text or an "
+            f"{where} has a {type(value).__name__} in {name!r}. Expected a number, text or an "
             "array of numbers. Give a tuple (features, label), or a dict of arrays."
         )
 

@@ -1,8 +1,8 @@
 """CSV and TSV files, compressed or not: read once, and from then on at any row.
 
 The first line has the names of the columns. Their types are those of the first part of the file;
-whole numbers become floats if fractions come later. A missing number is NaN in a column of floats
-and refused in one of whole numbers; a missing text is `""`.
+integers become floats if fractions come later. A missing number is NaN in a column of floats
+and refused in one of integers; a missing text is `""`.
 """
 
 import contextlib
@@ -111,14 +111,14 @@ class CsvFile:
     def _check_names(self, names: list[str]) -> list[str]:
         if all(_is_number(one) for one in names):
             raise DataError(
-                f"{self._path} has no names: its first line is {self.delimiter.join(names[:5])!r}. "
-                "Expected a line with the names of the columns. Write it above the others."
+                f"{self._path} has no header: it begins with {self.delimiter.join(names[:5])!r}. "
+                "Expected a line with the names of the columns. Add it at the top."
             )
         twice = sorted({one for one in names if names.count(one) > 1})
         if twice:
             raise DataError(
                 f"{self._path} has several columns called {', '.join(map(repr, twice))}. Give each "
-                "a name of its own."
+                "its own name."
             )
         return names
 
@@ -140,8 +140,8 @@ class CsvFile:
         row = num_rows + column.is_null().to_pylist().index(True)
         raise DataError(
             f"{self._where(row + 2)}: column {name!r} has no value. Its type is {column.type}, "
-            "which has no NaN. Fill it in, leave the line out, or write the column with "
-            "fractions (1.0)."
+            "which has no NaN. Fill it in, leave the line out, or write the column as "
+            "floats (1.0)."
         )
 
     @contextlib.contextmanager
@@ -164,8 +164,8 @@ class CsvFile:
             ) from None
         except (OSError, EOFError) as error:
             raise DataError(
-                f"{self._path} cannot be read: {error}. It may be cut or damaged: write or copy "
-                "it again."
+                f"{self._path} cannot be read: {error}. It may be truncated or damaged: write or "
+                "copy it again."
             ) from error
 
     def _explain_conversion(self, where: str, index: str, kind: str, value: str) -> None:
@@ -174,8 +174,8 @@ class CsvFile:
         if kind == "int64" and _is_number(value):
             raise _AgainError(lambda: self._types.update({name: self._arrow.float64()})) from None
         raise DataError(
-            f"{where}: {value[:40]!r} in column {name!r} is no {kind}, as the first part of the "
-            "file has there. Correct it, or leave the line out."
+            f"{where}: {value[:40]!r} in column {name!r} is not {kind}, the type in the first part "
+            "of the file. Correct it, or leave the line out."
         ) from None
 
     def _take_larger_blocks(self) -> None:

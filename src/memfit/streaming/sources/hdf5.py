@@ -30,7 +30,7 @@ class Hdf5Source(RowGroupSource):
         arrays: What is known of each, by its name.
     """
 
-    # The HDF5 library lets nobody in the process write to a file that is open.
+    # The HDF5 library lets nothing in the process write to a file that is open.
     stays_open = False
 
     def __init__(self, file: DataFile, arrays: Mapping[str, ChunkedArray]) -> None:
@@ -132,9 +132,9 @@ def reading(file: DataFile, what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, KeyError) as error:
-        file.check()  # damaged, or written anew meanwhile?
+        file.check()  # damaged, or rewritten meanwhile?
         raise DataError(
-            f"{file.path} is not an HDF5 file that can be read: {what} is damaged or cut "
+            f"{file.path} is not an HDF5 file that can be read: {what} is damaged or truncated "
             f"({error}). Write or copy it again."
         ) from None
 

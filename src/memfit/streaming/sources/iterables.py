@@ -36,7 +36,7 @@ class BatchIterable:
 
 
 def batches(value: Callable[[], Iterable[Any]] | Iterable[Any]) -> BatchIterable:
-    """Says that data comes in batches: `memfit.stream(memfit.batches(value), ...)`.
+    """Marks data that comes in batches: `memfit.stream(memfit.batches(value), ...)`.
 
     They are read once, when the stream is made, and cut again into batches of its size.
 
@@ -90,8 +90,8 @@ def check_iterable(value: Any) -> None:
     if hasattr(value, "__next__"):
         raise UsageError(
             f"Cannot stream an already started {type(value).__name__}: it can be read only once, "
-            "and some of it may be gone. Give what makes it: a function without arguments, such as "
-            "the generator function itself (make_rows, not make_rows())."
+            "and part of it may be consumed. Give what makes it: a function without arguments, "
+            "such as the generator function itself (make_rows, not make_rows())."
         )
     if not _is_function(value) and not hasattr(value, "__iter__") and not _is_sequence(value):
         raise UsageError(
@@ -119,7 +119,7 @@ def _check_arguments(value: Callable[..., Any]) -> None:
             f"{name_of(value)} must take no arguments: {error}. Give them in a lambda: "
             f"memfit.stream(lambda: {name_of(value)[:-1]}...), ...)."
         ) from None
-    except ValueError:  # written in C: nobody knows
+    except ValueError:  # written in C: unknown
         return
 
 
@@ -141,7 +141,7 @@ def open_object(value: Any) -> Source:
     """Returns the rows of what can be iterated.
 
     Raises:
-        UsageError: It can be iterated only once, or gives batches and nobody said so.
+        UsageError: It can be iterated only once, or gives batches without `memfit.batches`.
         DataError: Its rows differ, or there are none.
     """
     if isinstance(value, BatchIterable):

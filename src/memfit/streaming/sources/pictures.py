@@ -32,7 +32,7 @@ class Pictures:
         size: Height and width; `None` if all pictures have the same size already.
 
     Raises:
-        UsageError: That is no size.
+        UsageError: It is not a size.
         MissingPackageError: Pillow is not installed.
     """
 

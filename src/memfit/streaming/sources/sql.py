@@ -21,8 +21,8 @@ _CHUNK_VALUES = 65_536
 # Drivers that fetch the whole result unless a cursor has a name.
 _NAMED = frozenset({"psycopg", "psycopg2"})
 _NULL = type(None)
-_WHOLE, _FRACTION, _BOOL, _TEXT = "whole numbers", "fractions", "booleans", "texts"
-_WHOLE_ARRAY, _FRACTION_ARRAY = "arrays of whole numbers", "arrays of fractions"
+_WHOLE, _FRACTION, _BOOL, _TEXT = "integers", "floats", "booleans", "texts"
+_WHOLE_ARRAY, _FRACTION_ARRAY = "arrays of integers", "arrays of floats"
 _KINDS = {int: _WHOLE, float: _FRACTION, Decimal: _FRACTION, bool: _BOOL, str: _TEXT}
 _ARRAYS = frozenset({_WHOLE_ARRAY, _FRACTION_ARRAY})
 
@@ -84,7 +84,7 @@ def sql(
         parameters: Values for the placeholders of the query.
 
     Raises:
-        UsageError: This is no query, or no connection.
+        UsageError: This is not a query, or not a connection.
 
     Example:
     ```python
@@ -144,7 +144,7 @@ def _check_names(names: Sequence[str], query: Query) -> None:
     twice = next((one for one in names if list(names).count(one) > 1), None)
     if twice is not None:
         raise UsageError(
-            f"Two columns of {query.name} are called {twice!r}. Give each a name of its own: "
+            f"Two columns of {query.name} are called {twice!r}. Give each its own name: "
             f"SELECT a.{twice} AS a_{twice}, b.{twice} AS b_{twice}."
         )
 
@@ -209,7 +209,7 @@ def _find_kind(values: Sequence[Any], name: str, query: Query) -> str:
     if not found:
         raise DataError(
             f"Column {name!r} of {query.name} is NULL in all of the first {len(values)} rows: "
-            "its type cannot be told. Leave it out, or name the type: "
+            "its type is unknown. Leave it out, or name the type: "
             f"CAST({name} AS DOUBLE PRECISION)."
         )
     words = " and ".join(sorted(one.__name__ for one in types))
@@ -235,8 +235,8 @@ def _to_values(values: Sequence[Any], name: str, kind: str, query: Query, first:
         return np.array(values, dtype)
     except OverflowError:
         raise DataError(
-            f"Column {name!r} of {query.name} has whole numbers of more than 64 bits between rows "
-            f"{first} and {first + len(values)}. CAST it to a fraction in the query."
+            f"Column {name!r} of {query.name} has integers of more than 64 bits between rows "
+            f"{first} and {first + len(values)}. CAST it to floating point in the query."
         ) from None
 
 

@@ -68,8 +68,8 @@ class Shard:
                 yield self._stack(found)
         except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
             raise DataError(
-                f"{self._path} is not a tar file that can be read: {error}. It may be cut: write "
-                "or copy it again."
+                f"{self._path} is not a tar file that can be read: {error}. It may be truncated: "
+                "write or copy it again."
             ) from error
 
     def _find_samples(self) -> Iterator[Sample]:
@@ -79,7 +79,7 @@ class Shard:
             sample: Sample = {}
             for _, column, name, data in group:
                 if column in sample:
-                    self._refuse(name, f"is there twice: column {column!r} has {sample[column][0]}")
+                    self._refuse(name, f"is a duplicate: column {column!r} has {sample[column][0]}")
                 sample[column] = (name, data)
             names = names or sorted(sample)
             if sorted(sample) != names:
@@ -98,11 +98,13 @@ class Shard:
                     continue
                 file = archive.extractfile(member) if member.isreg() else None
                 if file is None:
-                    self._refuse(member.name, "is no plain file: links and devices are not read")
+                    self._refuse(
+                        member.name, "is not a regular file: links and devices are not read"
+                    )
                     continue
                 data = file.read()
                 if len(data) != member.size:
-                    self._refuse(member.name, f"is cut: {len(data)} of {member.size} bytes")
+                    self._refuse(member.name, f"is truncated: {len(data)} of {member.size} bytes")
                 yield member.name, data
 
     def _check_name(self, name: str) -> None:
@@ -120,7 +122,7 @@ class Shard:
         if ending not in _DECODERS:
             self._refuse(
                 name,
-                f"is of a kind that is not known. Expected {', '.join((*_DECODERS, *ENDINGS))}",
+                f"is of an unknown kind. Expected {', '.join((*_DECODERS, *ENDINGS))}",
             )
         try:
             return _DECODERS[ending](data)

@@ -128,7 +128,7 @@ class Examples:
         if self._columns is None:
             for name in found:
                 if name not in self._known:
-                    self._refuse(record, f"has a feature {name!r} that the first records have not")
+                    self._refuse(record, f"has a feature {name!r} that the first records lack")
         return [
             self._decode_one(one, record, *found.get(one.name, (None, ()))) for one in self.features
         ]
@@ -180,7 +180,7 @@ class Examples:
             features = _example_class().FromString(data).features.feature
         except _decode_error() as error:
             raise DataError(
-                f"Record {number + 1} of {self._name} is no tf.train.Example: {error}. Write or "
+                f"Record {number + 1} of {self._name} is not a tf.train.Example: {error}. Write or "
                 "copy the file again."
             ) from None
         found = {}
@@ -196,9 +196,9 @@ class Examples:
             return _PICTURES
         if len(values) == 1 and _is_text(values[0]):
             return _TEXTS
-        what = "that are no picture (JPEG, PNG, WebP) and no text in UTF-8"
+        what = "that are neither a picture (JPEG, PNG, WebP) nor UTF-8 text"
         if len(values) != 1:
-            what = f"in {len(values)} values, and one a record can be streamed"
+            what = f"in {len(values)} values; only one per record can be streamed"
         raise DataError(
             f"Feature {name!r} of {self._name} (record {record[0] + 1}) holds bytes {what}. Write "
             "what they stand for as a float_list or an int64_list, or leave the feature out: name "
@@ -220,7 +220,7 @@ class Examples:
             return self._pictures.decode(name, values[0])
         if feature.kind == _TEXTS:
             if not _is_text(values[0]):
-                self._refuse(record, f"has bytes in {feature.name!r} that are no text in UTF-8")
+                self._refuse(record, f"has bytes in {feature.name!r} that are not UTF-8 text")
             return values[0].decode()
         return values[0] if feature.count == 1 else np.array(values, _DTYPES[feature.kind])
 

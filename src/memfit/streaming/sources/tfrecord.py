@@ -166,7 +166,7 @@ def make_index(file: DataFile) -> Index:
     """Returns where the records of a file are; only their lengths are looked at.
 
     Raises:
-        DataError: It is cut or damaged, or is no such file.
+        DataError: It is truncated or damaged, or is not a TFRecord file.
     """
     name, at, number, every = str(file.path), 0, 0, 1
     marks: list[int] = []
@@ -210,7 +210,7 @@ def _read_compressed(path: Path) -> Iterator[Record]:
             yield from _read_through(stream, str(path))
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path} cannot be decompressed: {error}. It may be cut: write or copy it again."
+            f"{path} cannot be decompressed: {error}. It may be truncated: write or copy it again."
         ) from error
 
 
@@ -287,4 +287,4 @@ def _refuse(name: str, number: int, reason: str) -> NoReturn:
 
 
 def _refuse_cut(name: str, number: int) -> NoReturn:
-    _refuse(name, number, "is cut: the file ends inside it")
+    _refuse(name, number, "is truncated: the file ends inside it")

@@ -150,7 +150,7 @@ def _reading(where: str, what: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         raise DataError(
-            f"{where} is not Zarr data that can be read: {what} is damaged or cut ({error}). "
+            f"{where} is not Zarr data that can be read: {what} is damaged or truncated ({error}). "
             "Write or copy it again."
         ) from None
 

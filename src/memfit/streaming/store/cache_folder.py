@@ -65,8 +65,8 @@ class DiskRoom:
                 raise DataError(
                     f"The cache is too small for {self._name}: {format_size(needed_bytes)} are "
                     f"needed, and {format_size(max(left_bytes, 0))} are left in {self._cache}. "
-                    f"Streams may take {_MOST_SHARE:.0%} of what is free there, and all that "
-                    f"nobody uses has been removed. {self._advice}."
+                    f"Streams may take {_MOST_SHARE:.0%} of the free space there, and "
+                    f"everything unused has been removed. {self._advice}."
                 )
 
     def _free_bytes(self) -> int:

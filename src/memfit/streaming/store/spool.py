@@ -308,8 +308,8 @@ def _count_rows(batch: Mapping[str, Values], where: str) -> int:
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} has {number}" for name, number in lengths.items())
         raise DataError(
-            f"The columns of {where} have different numbers of rows: {found}. Give as many rows of "
-            "each."
+            f"The columns of {where} have different numbers of rows: {found}. Give the same number "
+            "of rows in each."
         )
     return next(iter(lengths.values()), 0)
 

@@ -1,4 +1,4 @@
-"""Data that nobody can tell from other data, such as what a generator gives: kept for one stream.
+"""Data that cannot be identified, such as what a generator gives: kept for one stream.
 
 It is spooled when the stream is made and removed when the stream is forgotten or the process ends.
 What a killed process left behind is removed by the next one.
@@ -60,8 +60,8 @@ def _limited(batches: Iterator[Mapping[str, Values]], name: str) -> Iterator[Map
         num_rows += len(columns[0]) if columns else 0
         if size_bytes > most_bytes:
             raise DataError(
-                f"{name} goes on after {num_rows} rows, {format_size(size_bytes)}: half of what is "
-                f"free in {parent}. If it never ends, end it: lambda: "
+                f"{name} has more than {num_rows} rows, {format_size(size_bytes)}: half of the "
+                f"free space in {parent}. If it is endless, limit it: lambda: "
                 "itertools.islice(make_rows(), 1_000_000). Otherwise set XDG_CACHE_HOME to a "
                 "folder on a larger disk."
             )

@@ -1,4 +1,4 @@
-"""Rows drawn by weights, anew in every epoch: those that weigh more come more often.
+"""Rows drawn by weights, again in every epoch: those that weigh more come more often.
 
 An epoch has as many rows as the data. Place `j` of it draws a point between `j` and `j + 1`, and
 gets the row into whose part of all weights the point falls. So a row comes as often as its weight
@@ -63,7 +63,7 @@ class Weigher:
         """Returns the weights of rows that were read from these ranges.
 
         Raises:
-            UsageError: One of them is no weight.
+            UsageError: One of them is not a weight.
         """
         if isinstance(self._given, str):
             found: Any = rows[self._given]
@@ -74,7 +74,7 @@ class Weigher:
         if not np.isfinite(weights).all() or (weights < 0).any():
             wrong = weights[~np.isfinite(weights) | (weights < 0)][0]
             raise UsageError(
-                f"Weights to draw rows by must be numbers, 0 or more. Received: {wrong} among the "
+                f"Weights for drawing rows must be numbers, 0 or more. Received: {wrong} among the "
                 f"rows from {ranges[0][0]} to {ranges[-1][1]}."
             )
         return weights
@@ -170,7 +170,7 @@ class OversampledRows:
         ]
         ends = np.cumsum(np.concatenate(parts))
         if not ends[-1] > 0:
-            raise UsageError("Weights to draw rows by must not all be 0. Received: only zeros.")
+            raise UsageError("Weights for drawing rows must not all be 0. Received: only zeros.")
         self._scale = self.num_rows / ends[-1]
         return np.concatenate(([0.0], ends * self._scale))
 
@@ -212,7 +212,7 @@ class OversampledRows:
 def draw_rows(source: Source, layout: Layout, oversample: Any) -> tuple[OversampledRows, Layout]:
     """Returns the rows of a source, drawn by weights, and where their columns go.
 
-    A column that is named for its weights is no input any more.
+    A column that is named for its weights is no longer an input.
 
     Args:
         source: All rows.
@@ -224,7 +224,7 @@ def draw_rows(source: Source, layout: Layout, oversample: Any) -> tuple[Oversamp
     """
     if source.groups is not None:
         raise UsageError(
-            "oversample needs data of which any rows can be read, and this comes in groups. "
+            "oversample needs data whose rows can be read one by one; this is read in groups. "
             "Write it once with memfit.ingest() and stream that."
         )
     if isinstance(oversample, Mapping):

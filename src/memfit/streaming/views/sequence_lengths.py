@@ -39,7 +39,7 @@ class HasLengths(Protocol):
     """A source that may have the lengths of all its sequences."""
 
     lengths: Lengths | None
-    """`None` if nobody asked."""
+    """`None` if not requested."""
 
 
 class RowsWithLengths:

@@ -87,7 +87,7 @@ def test_a_registry_that_stands_still_accuses_no_model():
     assert codes(*evidence) == ["unexplained-growth"]
 
 
-def test_what_belongs_to_models_that_pile_up_is_not_told_again():
+def test_what_belongs_to_models_that_pile_up_is_not_reported_again():
     alive = (10, 20, 30, 40)
     evidence = [
         *looks(gradient_registry=(600, 620, 640, 660)),
@@ -192,11 +192,11 @@ def test_a_buffer_is_too_large_before_it_is_full(one, words):
         buffer("shuffle", 3, 4, length=1500, of_batches=True),
     ],
 )
-def test_a_buffer_that_is_worth_its_memory_is_not_told(one):
+def test_a_buffer_that_is_worth_its_memory_is_not_reported(one):
     assert codes(one, recording=STEADY) == []
 
 
-def test_a_buffer_that_takes_much_of_the_limit_is_told_whatever_it_is_for():
+def test_a_buffer_that_takes_much_of_the_limit_is_reported_whatever_it_is_for():
     one = buffer("shuffle", 300, 400, length=50_000)
 
     assert codes(one, recording=STEADY, header=header(1000 * MB)) == ["buffer-too-large"]
@@ -236,7 +236,7 @@ def test_data_that_is_held_whole_is_a_problem_where_there_is_little_room():
     assert finding.is_problem
 
 
-def test_garbage_is_told_where_the_collector_is_off_and_a_collection_proves_it():
+def test_garbage_is_reported_where_the_collector_is_off_and_a_collection_proves_it():
     trial = RemedyTrial(100.0, "collect", 700 * MB, 560 * MB, 0.2, 9000, {"Node": 5000})
     off = Called(100.0, "gc.disable", 1, "train.py", 2, "gc.disable()")
 
@@ -253,7 +253,7 @@ def test_a_collection_that_frees_little_proves_nothing():
     assert codes(*looks(collector_off=(1, 1, 1, 1)), trial) == ["unexplained-growth"]
 
 
-def test_what_malloc_keeps_is_told_with_the_proof():
+def test_what_malloc_keeps_is_reported_with_the_proof():
     levels = [(500 + 20 * number) * MB for number in range(30)]
     recording = trained(levels, frees_bytes=[20 * number * MB for number in range(30)])
     trial = RemedyTrial(150.0, "trim", 700 * MB, 600 * MB, 0.01)
@@ -282,7 +282,7 @@ def test_pages_of_files_are_a_note_and_no_leak():
     assert not diagnosis.has_problem
 
 
-def test_workers_that_grow_are_told_with_who_made_them():
+def test_workers_that_grow_are_reported_with_who_made_them():
     samples = tuple(
         structs.replace(
             outside(float(t), 500 * MB, children=(200 * MB, 200 * MB)),
@@ -300,13 +300,13 @@ def test_workers_that_grow_are_told_with_who_made_them():
     assert "2 worker processes" in finding.message
 
 
-def test_numbers_that_tensorflow_keeps_are_told_with_their_line():
+def test_numbers_that_tensorflow_keeps_are_reported_with_their_line():
     one = Allocated(100.0, 0.8, "scalar", 700_000, 1000, "train.py", 6, "y = x * rate()")
 
     assert codes(one) == ["eager-constants"]
 
 
-def test_tensors_that_stay_with_no_known_holder_are_told_by_the_line_that_made_them():
+def test_tensors_that_stay_with_no_known_holder_are_reported_by_the_line_that_made_them():
     one = Allocated(100.0, 0.8, "tensor", 3 * MB, 12, "train.py", 6, "y = model(x)")
 
     (finding,) = diagnosed(one).findings
@@ -403,7 +403,7 @@ def test_a_remedy_that_does_not_help_is_answered():
     assert any("gc.collect() ran 12 times" in note for note in finding.notes)
 
 
-def test_tensorflows_pool_is_told_where_nothing_else_explains_the_growth():
+def test_tensorflows_pool_is_reported_where_nothing_else_explains_the_growth():
     from memfit.backends.devices import DeviceMemory
 
     samples = [

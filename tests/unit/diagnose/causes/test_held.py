@@ -99,7 +99,7 @@ def test_kinds_have_their_own_codes():
     ]
 
 
-def test_an_array_that_is_replaced_by_a_larger_one_is_told_in_bytes():
+def test_an_array_that_is_replaced_by_a_larger_one_is_reported_in_bytes():
     holding = changed(container="array", length_before=10 * MB, length=180 * MB)
 
     (finding,) = findings(holding)

@@ -37,7 +37,7 @@ def test_a_function_that_was_traced_again_is_named_with_two_of_its_arguments():
     assert finding.before == "loss = train_step(x, rate)"
 
 
-def test_functions_made_again_at_one_line_are_told_from_one_traced_again():
+def test_functions_made_again_at_one_line_are_distinguished_from_one_traced_again():
     (finding,) = findings(structs.replace(RETRACED, functions=50, traces=50))
 
     assert "50 functions train_step were created and compiled at this line" in finding.message

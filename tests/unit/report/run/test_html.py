@@ -236,7 +236,7 @@ def test_a_finding_shows_its_share_its_statement_fixed_its_notes_and_its_hints()
     ) in page.said
 
 
-def test_a_share_that_others_leave_is_told_in_words_and_not_as_a_field():
+def test_a_share_that_others_leave_is_reported_in_words_and_not_as_a_field():
     finding = make_finding(share=1.0, share_is_rest=True)
 
     page = Page(render(make_growing(), findings=(finding,)))
@@ -301,7 +301,7 @@ def test_overhead_is_a_share_of_the_wall_time():
     assert "500 ms of 1 min 40 s (0.50%)" in Page(render(recording)).said
 
 
-def test_an_error_inside_memfit_is_told_once_and_that_training_went_on():
+def test_an_error_inside_memfit_is_reported_once_and_that_training_went_on():
     trouble = Trouble(BEGIN_T_S, "hooks", "KeyError: 'x'")
 
     page = Page(render(make_growing(troubles=(trouble,) * 3, notes=("1 line was skipped.",))))
@@ -312,7 +312,7 @@ def test_an_error_inside_memfit_is_told_once_and_that_training_went_on():
     assert f"{told} KeyError: 'x'" in page.said
 
 
-def test_a_higher_mark_of_the_kernel_is_told_below_the_chart():
+def test_a_higher_mark_of_the_kernel_is_reported_below_the_chart():
     recording = make_growing(exit=Exit(BEGIN_T_S, code=0, peak_rss_bytes=3 * GB))
 
     assert "a higher peak than any sample: 3.00 GB" in Page(render(recording)).said

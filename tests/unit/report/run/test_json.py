@@ -138,7 +138,7 @@ def test_the_figures_are_those_of_the_diagnosis(result):
     ]
 
 
-def test_growth_is_told_in_whole_bytes_with_its_interval(result):
+def test_growth_is_reported_in_whole_bytes_with_its_interval(result):
     assert result["growth"] == {
         "bytes_per_epoch": 12_000_000,
         "bytes_per_step": None,
@@ -164,7 +164,7 @@ def test_a_phase_is_timed_from_the_beginning_of_the_run(result):
     ]
 
 
-def test_a_finding_is_told_with_its_evidence_and_place(result):
+def test_a_finding_is_reported_with_its_evidence_and_place(result):
     assert result["findings"][:1] == [
         {
             "code": "killed",
@@ -185,7 +185,7 @@ def test_a_finding_is_told_with_its_evidence_and_place(result):
     ]
 
 
-def test_a_finding_is_told_with_the_statement_and_how_to_fix_it(result):
+def test_a_finding_is_reported_with_the_statement_and_how_to_fix_it(result):
     told = result["findings"][1]
 
     assert (told["before"], told["after"]) == ("losses.append(loss)", "losses.append(float(loss))")
@@ -199,7 +199,7 @@ def test_every_field_of_a_finding_is_in_the_documentation(result):
     assert [name for name in result["findings"][1] if f"`{name}`" not in text] == []
 
 
-def test_the_exit_tells_code_and_signal(result):
+def test_the_exit_reports_code_and_signal(result):
     assert result["exit"] == {"code": None, "signal": "SIGKILL"}
 
 
@@ -216,7 +216,7 @@ def test_overhead_is_the_last_known_cost_beside_the_whole_time(result):
     assert result["overhead"] == {"probe_s": 0.25, "wall_s": 60.123}
 
 
-def test_notes_tell_of_damaged_files_and_of_errors_inside_memfit(result):
+def test_notes_report_damaged_files_and_errors_inside_memfit(result):
     assert result["notes"] == [
         "agent-7.jsonl: 1 damaged line was skipped; the rest was read.",
         "OSError: no such file",

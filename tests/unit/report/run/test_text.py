@@ -249,7 +249,7 @@ def test_what_the_verdict_means_is_explained_a_sentence_each(diagnosis, ended, s
     ],
     ids=["kept", "passed", "no fit"],
 )
-def test_what_became_of_a_budget_is_told(peak_mb, phases, told):
+def test_what_became_of_a_budget_is_reported(peak_mb, phases, told):
     recording = make_recording(ended=Exit(60.0, code=0))
     recording = replace(
         recording, header=structs.replace(recording.header, budget=Budget(600 * 10**6))
@@ -369,7 +369,7 @@ def test_the_share_of_the_growth_is_shown_where_it_is_known(share, ending):
         (1.0, "· no other cause found; not measured in bytes"),
     ],
 )
-def test_a_share_that_others_leave_is_not_told_as_a_measured_one(share, ending):
+def test_a_share_that_others_leave_is_not_reported_as_a_measured_one(share, ending):
     finding = replace(HELD, share=share, share_is_rest=True)
 
     told = " ".join(lines_of(finding))

@@ -106,7 +106,7 @@ def test_features_and_labels_may_both_be_elsewhere(place, tmp_path):
     assert (y - x).tolist() == [10] * 10
 
 
-def test_a_missing_file_is_told_with_those_that_are_there(place, tmp_path):
+def test_a_missing_file_is_reported_with_those_that_are_there(place, tmp_path):
     filesystem, put = place
     write_parts(tmp_path, put)
 
@@ -146,7 +146,7 @@ def test_other_kinds_are_refused_with_what_to_do(place, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3))
     put(tmp_path / "x.npy", "x.npy")
 
-    with pytest.raises(UsageError, match=r"Cannot stream x\.npy where it is.*Copy it"):
+    with pytest.raises(UsageError, match=r"Cannot stream x\.npy from another machine.*Copy it"):
         open_source("x.npy", ReadOptions(filesystem=filesystem))
 
 

@@ -221,17 +221,17 @@ def test_killed_at_any_moment_the_next_try_goes_on_and_ends_the_same(
 
     told = kill(source, "cache", 1, 9, *big, 4, tries=50)
 
-    done = [int(one) for one in re.findall(r"an earlier try was ended, (\d+)% done", told)]
+    done = [int(one) for one in re.findall(r"resuming an interrupted ingest, (\d+)% done", told)]
     assert done == sorted(done)
     assert len([one for one in done if one < 50]) > 1
     assert len([one for one in done if one > 50]) > 5
-    assert "begun anew" not in told
+    assert "starting again" not in told
     assert contents(tmp_path / "cache") == contents(whole)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["cache", "data.npz", "whole"]
 
 
 @pytest.mark.parametrize("writes", [600, 1465], ids=["first pass", "second pass"])
-def test_what_was_damaged_after_a_kill_is_begun_anew(writes, tmp_path, monkeypatch, capfd):
+def test_what_was_damaged_after_a_kill_starts_again(writes, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     np.savez("data.npz", x=np.arange(10_000.0).reshape(1000, 10), y=np.arange(1000))
     kill("data.npz", "cache", writes)
@@ -242,13 +242,13 @@ def test_what_was_damaged_after_a_kill_is_begun_anew(writes, tmp_path, monkeypat
 
     ingest("data.npz", "cache", budget="10kB", seed=3)
 
-    assert "unfinished is damaged: removed, and begun anew" in capfd.readouterr().err
+    assert "unfinished is damaged: removed it, starting again" in capfd.readouterr().err
     verify(tmp_path / "cache")
     assert sorted(Store(tmp_path / "cache").read(0, 1000)["y"]) == list(range(1000))
 
 
 @pytest.mark.parametrize("change", ["seed", "budget", "data"])
-def test_what_does_not_belong_to_this_call_is_begun_anew(change, tmp_path, monkeypatch, capfd):
+def test_what_does_not_belong_to_this_call_starts_again(change, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     np.savez("data.npz", x=np.arange(10_000.0).reshape(1000, 10), y=np.arange(1000))
     kill("data.npz", "cache", 600)
@@ -262,7 +262,7 @@ def test_what_does_not_belong_to_this_call_is_begun_anew(change, tmp_path, monke
 
     ingest("data.npz", "cache", **how)
 
-    assert "is of other data, or of another seed, budget" in capfd.readouterr().err
+    assert "belongs to other data, or another seed, budget" in capfd.readouterr().err
     assert contents(tmp_path / "cache") == contents(ingest("data.npz", "whole", **how))
 
 

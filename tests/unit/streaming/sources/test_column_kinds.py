@@ -293,7 +293,7 @@ def test_a_damaged_part_is_named(tmp_path, kind):
     path = write_any(tmp_path, kind)
     damage(path, kind)
 
-    with pytest.raises(DataError, match=r"(row group|rows) \d+.* is damaged or cut"):
+    with pytest.raises(DataError, match=r"(row group|rows) \d+.* is damaged or truncated"):
         read_all(path)
 
 
@@ -316,7 +316,7 @@ def test_files_that_differ_are_named_with_both_schemas(tmp_path, kind):
         open_data(str(tmp_path / f"*.{kind}"))
 
 
-def test_arrow_streams_are_told_from_files(tmp_path):
+def test_arrow_streams_are_distinguished_from_files(tmp_path):
     table = pa.table({"a": [1.0]})
     with pa.ipc.new_stream(tmp_path / "data.arrow", table.schema) as file:
         file.write_table(table)

@@ -58,14 +58,14 @@ def test_a_line_longer_than_a_block_is_read(tmp_path):
     [
         ("a,b\n1,2\n\n3\n", r"data\.csv, line 4 cannot be read: Expected 2 columns, got 1: 3"),
         ("a,b\n1,2\n\n\n,4\n", r"data\.csv, line 5: column 'a' has no value.*int64.*no NaN"),
-        ("a,b\n" + "1,2\n" * 400_000 + "1,two\n", r"line 400002: 'two' in column 'b' is no int64"),
-        ("1,2\n3,4\n", r"has no names: its first line is '1,2'"),
+        ("a,b\n" + "1,2\n" * 400_000 + "1,two\n", r"line 400002: 'two' in column 'b' is not int64"),
+        ("1,2\n3,4\n", r"has no header: it begins with '1,2'"),
         ("a,a\n3,4\n", r"several columns called 'a'"),
         ("a,b\n", r"data\.csv has no rows"),
         ("a\ncaf\xe9\n", r"'a' of .*data\.csv is not UTF-8"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(tmp_path, text, message):
+def test_what_cannot_be_read_is_reported_with_its_line(tmp_path, text, message):
     (tmp_path / "data.csv").write_bytes(text.encode("latin-1"))
 
     with pytest.raises(DataError, match=message):
@@ -75,7 +75,7 @@ def test_what_cannot_be_read_is_told_with_its_line(tmp_path, text, message):
 
 
 @pytest.mark.parametrize("keep", [slice(0, -200), slice(5, None)])
-def test_a_damaged_archive_is_told(tmp_path, keep):
+def test_a_damaged_archive_is_reported(tmp_path, keep):
     rng = np.random.default_rng(0)
     text = "a\n" + "\n".join(str(one) for one in rng.random(1000))
     (tmp_path / "data.csv.gz").write_bytes(gzip.compress(text.encode())[keep])
@@ -84,7 +84,7 @@ def test_a_damaged_archive_is_told(tmp_path, keep):
         open_source(tmp_path / "data.csv.gz")
 
 
-def test_a_package_that_is_missing_is_told_with_what_to_install(tmp_path):
+def test_a_package_that_is_missing_is_reported_with_what_to_install(tmp_path):
     path = write(tmp_path, "a\n1\n")
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"

@@ -154,7 +154,7 @@ def test_what_a_killed_process_left_behind_is_removed(streams, when):
         ([1, "a"], "it has text, they have int64"),
         ([{"a": 1}, {"b": 1}], "Row 1 .* has the columns b; the rows before it have a"),
         ([(1, None)], r"Row 0 of make\(\) has a NoneType in 'y'"),
-        ([b"\xff\xfe"], "has bytes in 'values' that are no text"),
+        ([b"\xff\xfe"], "has bytes in 'values' that are not text"),
         ([], r"make\(\) has no rows"),
     ],
 )
@@ -228,7 +228,7 @@ def test_a_generator_without_end_does_not_fill_the_disk(monkeypatch, streams):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(spool_once.shutil, "disk_usage", lambda _: usage(10**9, 0, 10**6))
 
-    with pytest.raises(DataError, match=r"count\(\) goes on after \d+ rows, .*itertools\.islice"):
+    with pytest.raises(DataError, match=r"count\(\) has more than \d+ rows, .*itertools\.islice"):
         open_data(batches(count))
 
     assert list(streams.iterdir()) == []

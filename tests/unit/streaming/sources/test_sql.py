@@ -210,7 +210,7 @@ def test_the_kind_of_a_column_is_that_of_its_first_rows():
         ([None, None], "is NULL in all of the first 2 rows"),
         ([1, "a"], "'v' of the query .* holds int and str"),
         ([b"1"], "holds bytes"),
-        ([*range(70_000), 0.5], r"Row 70000 .* has '0.5' in 'v'; the column has whole numbers"),
+        ([*range(70_000), 0.5], r"Row 70000 .* has '0.5' in 'v'; the column has integers"),
         ([], r"the query 'SELECT v FROM t' has no rows"),
     ],
 )
@@ -273,7 +273,7 @@ def test_kinds_of_postgres(postgres):
     assert found["f"].pad().tolist() == [[0.5, 1.5], [0, 0]]
 
 
-def test_a_postgres_server_that_goes_away_is_told_and_leaves_nothing(postgres, streams):
+def test_a_postgres_server_that_goes_away_is_reported_and_leaves_nothing(postgres, streams):
     import psycopg
 
     # The query ends its own connection after some rows.

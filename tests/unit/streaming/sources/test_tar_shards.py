@@ -88,7 +88,7 @@ def test_links_are_refused(tmp_path):
         member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(member)
 
-    with pytest.raises(DataError, match=r"\[a\.cls\] is no plain file: links"):
+    with pytest.raises(DataError, match=r"\[a\.cls\] is not a regular file: links"):
         open_source(tmp_path / "data.tar")
 
 
@@ -100,10 +100,10 @@ def test_links_are_refused(tmp_path):
         ([("a.cls", b"cat")], r"\[a\.cls\] cannot be read: invalid literal"),
         ([("a.json", b'{"a": 1}')], r"\[a\.json\] cannot be read: expected a number"),
         ([("a.json", b"[1,")], r"\[a\.json\] cannot be read"),
-        ([("a.mp4", b"")], r"\[a\.mp4\] is of a kind that is not known. Expected \.npy"),
+        ([("a.mp4", b"")], r"\[a\.mp4\] is of an unknown kind. Expected \.npy"),
         ([("a.png", b"no")], r"data\.tar\[a\.png\] is a picture that cannot be read"),
         ([("a.cls", b"1"), ("b.npy", b"")], r"\[b\.npy\] belongs to a sample with npy; .* has cls"),
-        ([("a.cls", b"1"), ("a.cls", b"2")], r"\[a\.cls\] is there twice"),
+        ([("a.cls", b"1"), ("a.cls", b"2")], r"\[a\.cls\] is a duplicate"),
         ([], r"data\.tar has no rows"),
     ],
 )
@@ -114,11 +114,11 @@ def test_members_that_cannot_be_read_are_named(tmp_path, members, message):
     assert list((tmp_path / "cache").rglob("*.npy")) == []
 
 
-def test_a_cut_shard_is_told(tmp_path):
+def test_a_truncated_shard_is_reported(tmp_path):
     path = write(tmp_path, *((f"{at}.npy", saved(np.zeros(500))) for at in range(9)))
     path.write_bytes(path.read_bytes()[:20_000])
 
-    with pytest.raises(DataError, match=r"data\.tar.* cut"):
+    with pytest.raises(DataError, match=r"data\.tar.* truncated"):
         open_source(path)
     path.write_bytes(b"no tar at all" * 100)
     with pytest.raises(DataError, match=r"data\.tar is not a tar file"):

@@ -107,13 +107,15 @@ def test_sequences_are_padded_in_batches(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: data[:-3], r"Record 300 of .* is cut: the file ends inside it"),
-        (lambda data: data[:-60], r"Record 300 of .* is cut"),
-        (lambda data: data[:3], r"Record 1 of .* is cut"),
+        (lambda data: data[:-3], r"Record 300 of .* is truncated: the file ends inside it"),
+        (lambda data: data[:-60], r"Record 300 of .* is truncated"),
+        (lambda data: data[:3], r"Record 1 of .* is truncated"),
         (lambda data: b"x" + data[1:], r"is not a TFRecord file"),
     ],
 )
-def test_a_cut_or_foreign_file_is_told_when_it_is_opened(tmp_path, ending, change, message):
+def test_a_truncated_or_foreign_file_is_reported_when_it_is_opened(
+    tmp_path, ending, change, message
+):
     data = change(b"".join([frame(make_example(x=[1.0] * 20))] * 300))
     path = tmp_path / f"data.tfrecord{ending}"
     path.write_bytes(gzip.compress(data) if ending else data)
@@ -122,7 +124,7 @@ def test_a_cut_or_foreign_file_is_told_when_it_is_opened(tmp_path, ending, chang
         open_source(path)
 
 
-def test_a_damaged_length_is_told(tmp_path):
+def test_a_damaged_length_is_reported(tmp_path):
     record = frame(make_example(x=[1.0] * 20))
     damaged = b"\xff" + record[1:]
     (tmp_path / "data.tfrecord").write_bytes(record * 70 + damaged + record)
@@ -131,7 +133,7 @@ def test_a_damaged_length_is_told(tmp_path):
         open_source(tmp_path / "data.tfrecord")
 
 
-def test_damaged_data_is_told_when_it_is_read(tmp_path):
+def test_damaged_data_is_reported_when_it_is_read(tmp_path):
     path = write(tmp_path, [make_example(x=[1.0] * 20)] * 400)
     data = bytearray(path.read_bytes())
     size = len(data) // 400
@@ -154,7 +156,7 @@ def test_damaged_data_is_told_when_it_is_read(tmp_path):
         ({"x": b"text"}, "Record 301 of .* has bytes in feature 'x'"),
     ],
 )
-def test_a_record_that_differs_is_told(tmp_path, last, message):
+def test_a_record_that_differs_is_reported(tmp_path, last, message):
     source = open_source(
         write(tmp_path, [*[make_example(x=[1.0, 2.0])] * 300, make_example(**last)])
     )
@@ -187,7 +189,7 @@ def test_features_that_are_not_asked_for_may_be_anything(tmp_path, name):
 def test_records_that_are_no_examples_are_refused(tmp_path):
     path = write(tmp_path, [b"\x0a\xff"])
 
-    with pytest.raises(DataError, match=r"Record 1 of .* is no tf\.train\.Example"):
+    with pytest.raises(DataError, match=r"Record 1 of .* is not a tf\.train\.Example"):
         open_source(path)
     with pytest.raises(DataError, match="has no features"):
         open_source(write(tmp_path, [b"", b""]))

@@ -128,7 +128,7 @@ def test_an_error_of_the_data_leaves_nothing_behind(streams):
     assert list(streams.iterdir()) == []
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(streams, monkeypatch):
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(streams, monkeypatch):
     usage = atomic_folder.shutil.disk_usage(streams.parent.parent.parent)
     free = itertools.count(250, -100)
     monkeypatch.setattr(

@@ -215,5 +215,5 @@ def test_what_cannot_be_weights_is_refused(files, oversample, told):
 
 
 def test_data_in_groups_is_refused():
-    with pytest.raises(UsageError, match="this comes in groups"):
+    with pytest.raises(UsageError, match="this is read in groups"):
         draw_rows(Grouped(), Layout(("x", "y")), np.ones(1003))

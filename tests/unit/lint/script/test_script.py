@@ -119,7 +119,7 @@ def test_what_runs_again_and_again_is_known_with_its_reason(text, label):
         ("if loss > 3", False),
     ],
 )
-def test_a_guard_that_lets_pass_once_is_told_from_one_that_lets_pass_often(guard, is_once):
+def test_a_guard_that_lets_pass_once_is_distinguished_from_one_that_lets_pass_often(guard, is_once):
     script = read_script(f"for i in range(99):\n    {guard}:\n        f()\n")
     call = call_of(script, "f")
 
