@@ -25,11 +25,11 @@ RNG = np.random.default_rng(0)
 MB = 1_000_000
 # Less than a whole batch needs, more than a compiler does.
 ROOM_MB = {"tensorflow": 350, "jax": 400, "torch": 150}[keras.backend.backend()]
-BATCH_SIZE = 8192
+BATCH_SIZE = 32_768
 GAUGE = HostGauge(load("devices"))
-# The memory of a step is mostly that of its samples.
-X = RNG.standard_normal((8192, 64), dtype="float32")
-Y = RNG.standard_normal((8192, 1), dtype="float32")
+# The memory of a step is mostly that of its samples; narrow layers take little time.
+X = RNG.standard_normal((BATCH_SIZE, 64), dtype="float32")
+Y = RNG.standard_normal((BATCH_SIZE, 1), dtype="float32")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def deep(blocks=8):
     inputs = keras.Input((64,))
     hidden = inputs
     for _ in range(blocks):
-        hidden = layers.LayerNormalization()(layers.Dense(256, "gelu")(hidden))
+        hidden = layers.LayerNormalization()(layers.Dense(64, "gelu")(hidden))
     model = keras.Model(inputs, layers.Dense(1)(hidden))
     model.compile(keras.optimizers.SGD(0.01), "mse", metrics=["mae"])
     return model

@@ -12,7 +12,7 @@ from memfit.fitting.gauges import Gauge
 from memfit.fitting.graph.layer_cost import LayerWork, estimate_work
 from memfit.fitting.saved_state import Snapshot
 from memfit.fitting.throttle import make_pace
-from memfit.heap.release import release
+from memfit.heap.release import release, releasing_often
 from memfit.keras_private.graph import inner_graph, ordered_nodes
 
 # What a core does at least. A batch of another size has TensorFlow trace the step again, which
@@ -120,7 +120,7 @@ def probing(
     fit: Callable[..., Any], model: Any, batch: Batch, gauge: Gauge, *, shuffles: bool
 ) -> Iterator[Prober]:
     """Gives what runs steps of a model; at the end of the block the model is as before."""
-    with Snapshot(model) as snapshot:
+    with releasing_often(), Snapshot(model) as snapshot:
         yield Prober(fit, model, batch, gauge, snapshot, shuffles=shuffles)
 
 
