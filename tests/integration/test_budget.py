@@ -58,10 +58,20 @@ def test_without_a_budget_the_kernel_kills_it(memfit, limited_group):
 
 
 def test_a_trial_that_passed_the_budget_does_not_end_the_training(memfit):
-    # A pool of TensorFlow keeps what a step took: all that is tried after it seems too much.
+    # A pool that keeps what a step took: all that is tried after it seems too much.
     far = """
+import dataclasses
+import numpy as np
 import memfit.fitting.size_search as sizes
+from memfit.fitting.trial_steps import Prober
 sizes._MOST_TIMES_LARGER, sizes._extrapolate = 99, lambda *_: 16384
+pool, try_step = [], Prober.try_step
+def try_and_keep(prober, size, num_samples):
+    measured = try_step(prober, size, num_samples)
+    if size == 16384:
+        pool.append(np.ones(110_000_000))
+    return dataclasses.replace(measured, kept_bytes=prober.gauge.read())
+Prober.try_step = try_and_keep
 """
     ran = memfit.run(
         memfit.script(far + TRAINING),
