@@ -30,8 +30,8 @@ from memfit.fitting.trial_steps import release  # noqa: E402
 
 # A micro-batch of another size is compiled by JAX, which needs memory for that.
 ROOM_BYTES = 240_000_000 if backend == "jax" else 160_000_000
-# Where nothing of another size runs, less will do, with smaller weights.
-SMALL_ROOM_BYTES = ROOM_BYTES // 4
+# Where no step runs, less will do, with smaller weights.
+OPTIMIZER_ROOM_BYTES = ROOM_BYTES // 4
 BACKWARD_ROWS = {"tensorflow": 5500, "torch": 4000, "jax": 10_000}
 WIDE = 4096
 
@@ -56,7 +56,7 @@ PLACES = {
     "forward": lambda: narrow(16_384),  # 268 MB at once
     "backward": lambda: narrow(BACKWARD_ROWS[backend]),  # what is made first fits
     "validation": lambda: narrow(16_384),
-    "update": lambda: square(3600, "adam"),
+    "update": lambda: square(5000, "adam"),
     "optimizer": lambda: small_and_square(4100),  # 67 MB, when others are made
 }
 
@@ -146,7 +146,7 @@ def run(where):
         put_back(model, before)
     before = read_state(model)
     result = {"where": where, "error": None, "changed": None, "taken": None}
-    limit(SMALL_ROOM_BYTES if where in ("update", "optimizer") else ROOM_BYTES)
+    limit(OPTIMIZER_ROOM_BYTES if where == "optimizer" else ROOM_BYTES)
     try:
         history = train(model, batches, test)
     except Exception as error:
