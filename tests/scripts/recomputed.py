@@ -237,7 +237,7 @@ def check_refusals():
     refused(lambda: recompute(OwnFunctional(inputs, L.Dense(1)(inputs))), "call() written in Own")
     refused(lambda: recompute(keras.Sequential([L.Dense(1)])), "model.build(input_shape)")
     refused(lambda: recompute(keras.Model(inputs, L.Dense(1)(inputs))), "at most about 0 B")
-    refused(lambda: recompute(residual(), 10**9), "1.00 GB were asked")
+    refused(lambda: recompute(residual(), 10**9), "1.00 GB were requested")
     refused(lambda: recompute(residual(), 0), "bytes_to_save=0")
     refused(lambda: recompute(L.Dense(1)), "Received: model=<Dense")
 
