@@ -45,7 +45,6 @@ def _read_slots(frame: FrameType) -> dict[str, Any]:
     return found
 
 
-@functools.lru_cache(maxsize=1000)
 def _slot_names(code: CodeType) -> tuple[str, ...]:
     inner = (name for name in code.co_cellvars if name not in code.co_varnames)
     return (*code.co_varnames, *inner, *code.co_freevars)
