@@ -45,11 +45,12 @@ INSIDE = {
         "recompute",
         "segments",
         "retry",
+        "proof",
         "*",
     ),
     "lint": ("hint", "script", "suggest", "rules", "*"),
     "diagnose": ("growth", "causes", "*"),
-    "fitting": ("graph", "levers", "*"),
+    "fitting": ("saved_state", "graph", "proof", "levers", "*"),
     "streaming": (
         "data",
         "files",

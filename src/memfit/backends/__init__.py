@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memfit.backends.feeds import Feeds
     from memfit.backends.micro_batches import MicroBatchSteps
     from memfit.backends.objects import Objects
+    from memfit.backends.proof import ProofSteps
     from memfit.backends.recompute import Recompute
     from memfit.backends.registries import Registries
     from memfit.backends.retry import RetrySteps
@@ -53,6 +54,8 @@ def load(topic: Literal["segments"], name: str | None = None) -> "Segments": ...
 def load(topic: Literal["retry"], name: str | None = None) -> "RetrySteps": ...
 @overload
 def load(topic: Literal["recompute"], name: str | None = None) -> "Recompute": ...
+@overload
+def load(topic: Literal["proof"], name: str | None = None) -> "ProofSteps": ...
 def load(topic: str, name: str | None = None) -> Any:
     """Returns the module that implements `topic` for a framework.
 

@@ -136,3 +136,41 @@ def is_raised_anew(error: BaseException) -> bool:
 def stored_value(attributes: Mapping[str, Any]) -> Any:
     """Returns the tensor of a Keras variable, by its attributes, so that no property runs."""
     return attributes.get("_value")
+
+
+@relies_on(f"{_LAYER}._dtype_policy")
+@contextlib.contextmanager
+def full_precision(model: Any) -> Iterator[None]:
+    """Has all layers compute in the precision of their variables."""
+    import keras
+
+    lowered = [
+        (one, one._dtype_policy)
+        for one in all_layers(model)
+        if one.compute_dtype != one.variable_dtype
+    ]
+    for layer, policy in lowered:
+        layer._dtype_policy = keras.DTypePolicy(policy.variable_dtype)
+    try:
+        yield
+    finally:
+        for layer, policy in lowered:
+            layer._dtype_policy = policy
+
+
+@relies_on(
+    f"{_LAYER}._seed_generators",
+    "keras.src.random.seed_generator.SeedGenerator.state",
+)
+def state_variables(model: Any) -> list[Any]:
+    """Returns the variables that are not trained, but for seeds."""
+    seeds = {
+        id(generator.state) for layer in all_layers(model) for generator in layer._seed_generators
+    }
+    return [one for one in model.non_trainable_variables if id(one) not in seeds]
+
+
+@relies_on(f"{_LAYER}._losses")
+def own_added_losses(layer: Any) -> list[Any]:
+    """Returns the losses that a layer itself added in its last call, outside of a step on JAX."""
+    return list(layer._losses)

@@ -76,7 +76,13 @@ def trainer_class() -> Any:
 @relies_on("keras.src.layers.layer.Layer._call_has_training_arg")
 def call_model(model: Any, x: Any, *, is_training: bool) -> Any:
     """Calls the model as a step does: with `training` where its `call` takes it."""
-    return model(x, training=is_training) if model._call_has_training_arg else model(x)
+    return model(x, **training_argument(model, is_training=is_training))
+
+
+@relies_on("keras.src.layers.layer.Layer._call_has_training_arg")
+def training_argument(model: Any, *, is_training: bool = True) -> dict[str, bool]:
+    """Returns `training` as an argument, for a model whose `call` takes it."""
+    return {"training": is_training} if model._call_has_training_arg else {}
 
 
 @relies_on("keras.src.backend.compute_output_spec")
@@ -119,3 +125,14 @@ def attach_jax_state(model: Any, state: Mapping[str, Any]) -> None:
 def is_torch_compiled(model: Any) -> bool:
     """Returns whether the model's steps go through `torch.compile`."""
     return bool(model._should_torch_compile())
+
+
+@contextlib.contextmanager
+def optimizer_replaced(model: Any, optimizer: Any) -> Iterator[None]:
+    """Has the model train with another optimizer; the layer takes no note of the exchange."""
+    before = model.__dict__["optimizer"]
+    model.__dict__["optimizer"] = optimizer
+    try:
+        yield
+    finally:
+        model.__dict__["optimizer"] = before

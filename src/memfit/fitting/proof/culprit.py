@@ -1,0 +1,142 @@
+"""Which layer or operation couples the samples of a batch, or draws numbers by itself.
+
+A forward pass runs again and again with one thing changed; the first operation whose result changes
+where it should not is the one.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from memfit.fitting.proof.differences import value_errors
+from memfit.fitting.proof.rows import Rows, to_tensors
+from memfit.fitting.proof.step import ProofStep
+from memfit.keras_private.layers import all_layers, own_added_losses
+from memfit.keras_private.operations import listening_to_calls
+from memfit.keras_private.trainer import call_model
+
+_CHANGED = 1e-5
+_CHANGED_BY_CUT = 1e-4
+# An operation, and the arrays that it returned.
+_Call = tuple[Any, Sequence[Any]]
+
+
+def find_random(step: ProofStep, rows: Rows) -> str | None:
+    """Returns what gives another result with other seeds, in words."""
+    calls = _trace(step, rows.batch, 1), _trace(step, rows.batch, 2)
+    return _first(calls, lambda one, other: _apart(one, other) > _CHANGED)
+
+
+def find_coupling(step: ProofStep, rows: Rows) -> str | None:
+    """Returns what lets a sample change the result of another, in words."""
+    calls = _trace(step, rows.batch, 1)
+    for row in (0, rows.number - 1, rows.number // 2):
+        changed = _trace(step, _exchange(rows, row), 1)
+        found = _first((calls, changed), functools.partial(_others_apart, row))
+        if found is not None:
+            return found
+    return _find_by_cut(step, rows, calls)
+
+
+def _find_by_cut(step: ProofStep, rows: Rows, calls: Sequence[_Call]) -> str | None:
+    """What gives a sample another result in a micro-batch than in the batch."""
+    part = next(iter(rows.parts()))[0]
+    cut = _trace(step, part, 1)
+
+    def differs(whole: Any, few: Any) -> bool:
+        return (
+            len(whole) == rows.number
+            and len(few) == rows.size
+            and _apart(whole[: rows.size], few) > _CHANGED_BY_CUT
+        )
+
+    return _first((calls, cut), differs)
+
+
+def _trace(step: ProofStep, batch: Any, seed: int) -> list[_Call]:
+    """The operations of a forward pass in the order in which they end."""
+    import keras
+    from keras import ops
+
+    calls: list[_Call] = []
+
+    def listen(operation: Any, outputs: Any) -> None:
+        flat = [one for one in keras.tree.flatten(outputs) if ops.is_tensor(one)]
+        calls.append((operation, [ops.convert_to_numpy(one) for one in flat]))
+
+    step.begin(seed)
+    with listening_to_calls(listen):
+        call_model(step.model, to_tensors(batch)[0], is_training=True)
+    return calls
+
+
+def _first(
+    traces: tuple[Sequence[_Call], Sequence[_Call]], differs: Callable[[Any, Any], bool]
+) -> str | None:
+    for (operation, outputs), (_, others) in zip(*traces, strict=False):
+        pairs = zip(outputs, others, strict=False)
+        if any(one.ndim and other.ndim and differs(one, other) for one, other in pairs):
+            return name_operation(operation)
+    return None
+
+
+def name_operation(operation: Any) -> str:
+    """Returns a layer or operation in words, with the name that the user gave it."""
+    import keras
+
+    kind = "layer" if isinstance(operation, keras.Layer) else "operation"
+    return f"the {kind} {operation.name!r} ({type(operation).__name__})"
+
+
+def _exchange(rows: Rows, row: int) -> Any:
+    """The batch with one row that is like its neighbour."""
+    import keras
+    import numpy as np
+
+    def exchange(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        changed = leaf.copy()
+        changed[row] = leaf[(row + 1) % rows.number]
+        return changed
+
+    return keras.tree.map_structure(exchange, rows.batch)
+
+
+def _others_apart(row: int, one: Any, other: Any) -> bool:
+    import numpy as np
+
+    if one.shape != other.shape or len(one) <= row:
+        return bool(one.shape != other.shape)
+    others = np.arange(len(one)) != row
+    return _apart(one[others], other[others]) > _CHANGED
+
+
+def _apart(one: Any, other: Any) -> float:
+    return value_errors([one], [other])[0]
+
+
+def find_added_loss(step: ProofStep, rows: Rows) -> str | None:
+    """Returns the layer whose added loss differs between a batch and its micro-batches."""
+    whole = _added_by_layer(step, rows.batch)
+    total = [0.0] * len(whole)
+    for part, share in rows.parts():
+        values = [value for _, value in _added_by_layer(step, part)]
+        total = [sum_ + share * one for sum_, one in zip(total, values, strict=False)]
+    for (layer, value), parts in zip(whole, total, strict=True):
+        if abs(value - parts) > _CHANGED * max(abs(value), abs(parts)):
+            return name_operation(layer)
+    return None
+
+
+def _added_by_layer(step: ProofStep, batch: Any) -> list[tuple[Any, float]]:
+    """Each layer that adds losses, with their sum; the model must run outside of a step."""
+    from keras import ops
+
+    step.begin(seed=1)
+    call_model(step.model, to_tensors(batch)[0], is_training=True)
+    return [
+        (layer, float(ops.convert_to_numpy(ops.sum(loss))))
+        for layer in all_layers(step.model)
+        for loss in own_added_losses(layer)
+    ]

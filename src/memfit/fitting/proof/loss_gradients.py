@@ -1,0 +1,171 @@
+"""Losses by themselves: their gradient by the predictions, for the batch at once and in parts.
+
+No activations are needed for that, so it is done with far more rows than a whole step has room for.
+A loss that compares few of many samples, such as a triplet loss, shows only there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memfit.backends import load
+from memfit.backends.micro_batches.loss_weights import NeedsTotalsError, counted, weighed
+from memfit.fitting.proof.differences import gradient_errors, root_mean_square, value_errors
+from memfit.fitting.proof.rows import Rows, leaves, more_rows, take, to_tensors
+from memfit.keras_private.layers import set_mask
+from memfit.keras_private.losses import compute_loss, untracked
+
+# Predictions and their gradients are in memory a few times.
+_MOST_BYTES = 2**25
+
+
+@dataclass(frozen=True, slots=True)
+class LossErrors:
+    """How far losses in parts lie from those of the batch.
+
+    Attributes:
+        by_output: For each output of the model, the error of the gradient by its predictions.
+        added: For each loss that layers add, the error of its value.
+    """
+
+    by_output: Sequence[float]
+    added: Sequence[float]
+
+
+def measure_losses(model: Any, batch: Any, few: Rows) -> LossErrors:
+    """Returns how far the losses of micro-batches lie from those of the batch.
+
+    Args:
+        model: A built and compiled model, outside of any training step.
+        batch: The whole batch.
+        few: The rows of it that fit into one step.
+    """
+    _, _, whole = load("proof").predict(model, to_tensors(few.batch)[0])
+    added = [0.0] * len(whole)
+    for part, share in few.parts():
+        _, _, found = load("proof").predict(model, to_tensors(part)[0])
+        added = [total + share * _number(one) for total, one in zip(added, found, strict=True)]
+    predictions = _Predictions(model, batch, few)
+    errors = predictions.compare(predictions.rows.batch)
+    tiled = _tile_targets(predictions.rows)
+    if tiled is not None:
+        again = predictions.compare(tiled)
+        errors = [max(pair) for pair in zip(errors, again, strict=True)]
+    return LossErrors(errors, value_errors([_number(one) for one in whole], added))
+
+
+class _Predictions:
+    """Predictions of many rows, made micro-batch by micro-batch."""
+
+    def __init__(self, model: Any, batch: Any, few: Rows) -> None:
+        self._model = model
+        first, _, _ = load("proof").predict(model, to_tensors(take(few.batch, 0, few.size))[0])
+        row_bytes = sum(map(_count_bytes, leaves(first))) / few.size
+        self.rows = more_rows(batch, few, int(_MOST_BYTES / max(row_bytes, 1)))
+        made = [
+            load("proof").predict(model, to_tensors(part)[0])[:2] for part, _ in self.rows.parts()
+        ]
+        self._structure = made[0][0]
+        self.tensors = [
+            _join(parts) for parts in zip(*(leaves(one) for one, _ in made), strict=True)
+        ]
+        self._masks = [_join(parts) for parts in zip(*(one for _, one in made), strict=True)]
+
+    def compare(self, batch: Any) -> list[float]:
+        """Returns the error of the gradient by each output, with these targets."""
+        steps = load("proof")
+        whole = steps.differentiate(lambda given: self._loss(batch, given), self.tensors)
+        parts = steps.differentiate(lambda given: self._sum_of_parts(batch, given), self.tensors)
+        return gradient_errors(whole, parts, root_mean_square(whole))
+
+    def _loss(
+        self, batch: Any, given: Sequence[Any], begin: int = 0, end: int | None = None
+    ) -> Any:
+        import keras
+
+        end = self.rows.number if end is None else end
+        x, y, sample_weight = to_tensors(_fresh(take(batch, begin, end)))
+        flat = [one[begin:end] for one in given]
+        for one, mask in zip(flat, self._masks, strict=True):
+            if mask is not None:
+                set_mask(one, mask[begin:end])
+        y_pred = keras.tree.pack_sequence_as(self._structure, flat)
+        with untracked(self._model):
+            return compute_loss(
+                self._model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
+            )
+
+    def _sum_of_parts(self, batch: Any, given: Sequence[Any]) -> Any:
+        try:
+            return self._add_up(batch, given, None)
+        except NeedsTotalsError:
+            return self._add_up(batch, given, self._count(batch, given))
+
+    def _add_up(self, batch: Any, given: Sequence[Any], totals: Any) -> Any:
+        total: Any = 0.0
+        for begin, end, share in self._bounds():
+            with weighed(self._model, share, totals):
+                total = total + share * self._loss(batch, given, begin, end)
+        return total
+
+    def _count(self, batch: Any, given: Sequence[Any]) -> Any:
+        totals: list[Any] | None = None
+        for begin, end, _ in self._bounds():
+            with counted(self._model) as counts:
+                self._loss(batch, given, begin, end)
+            pairs = zip(totals or [0.0] * len(counts), counts, strict=True)
+            totals = [one + other for one, other in pairs]
+        return totals
+
+    def _bounds(self) -> list[tuple[int, int, float]]:
+        number, size = self.rows.number, self.rows.size
+        ends = [(begin, min(begin + size, number)) for begin in range(0, number, size)]
+        return [(begin, end, (end - begin) / number) for begin, end in ends]
+
+
+def _tile_targets(rows: Rows) -> Any:
+    """The rows with each target twice, far from each other; `None` if there are no targets.
+
+    Losses that compare samples of a class see nothing where each class occurs once.
+    """
+    import keras
+    import numpy as np
+
+    x, y, sample_weight = rows.batch
+    if y is None or rows.number < 4:
+        return None
+    half = rows.number // 2
+    indices = np.arange(rows.number) % half
+
+    def tile(leaf: Any) -> Any:
+        return leaf[indices] if isinstance(leaf, np.ndarray) else leaf
+
+    return x, keras.tree.map_structure(tile, y), sample_weight
+
+
+def _fresh(batch: Any) -> Any:
+    """Copies: Keras writes into weights on one backend."""
+    import keras
+    import numpy as np
+
+    return keras.tree.map_structure(
+        lambda leaf: np.array(leaf) if isinstance(leaf, np.ndarray) else leaf, batch
+    )
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    from keras import ops
+
+    return None if parts[0] is None else ops.concatenate(list(parts))
+
+
+def _count_bytes(tensor: Any) -> int:
+    from keras import ops
+
+    return int(ops.convert_to_numpy(tensor).nbytes)
+
+
+def _number(value: Any) -> Any:
+    from keras import ops
+
+    return ops.convert_to_numpy(value)

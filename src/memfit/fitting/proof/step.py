@@ -1,0 +1,150 @@
+"""One training step of a proof: through the model's own `fit`, and all that it leaves behind."""
+
+import contextlib
+import inspect
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memfit.backends import load
+from memfit.backends.arrays_on_disk import Kept
+from memfit.fitting.proof.gradient_recorder import recorder_class
+from memfit.fitting.proof.rows import Rows
+from memfit.fitting.saved_state import Snapshot
+from memfit.keras_private.layers import full_precision, state_variables
+from memfit.keras_private.trainer import optimizer_replaced
+
+_FUNCTIONS = ("train_function", "test_function", "predict_function")
+_LEVERS = ("train_step", "test_step", "call", "make_train_function", "make_test_function")
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a step left behind.
+
+    Attributes:
+        gradients: By weight, in a file.
+        states: The values of variables that are not trained, in the order of the model's.
+        metrics: The values of the variables of metrics.
+        logs: What `fit` returned, by name.
+    """
+
+    gradients: Kept
+    states: Sequence[Any]
+    metrics: Sequence[Any]
+    logs: dict[str, float]
+
+
+class ProofStep:
+    """Runs steps from one state, with a recorder in the place of the optimizer.
+
+    Args:
+        model: A built and compiled model.
+        snapshot: The state that every step begins with.
+    """
+
+    def __init__(self, model: Any, snapshot: Snapshot) -> None:
+        self.model = model
+        self._snapshot = snapshot
+        self._fit = inspect.unwrap(type(model).fit)
+        self._recorder = recorder_class()()
+        self.weights = list(model.trainable_variables)
+        self.states = state_variables(model)
+
+    @property
+    def metric_variables(self) -> list[Any]:
+        """The variables of metrics; there are none before the first step."""
+        return list(self.model.metrics_variables)
+
+    def run(self, rows: Rows, seed: int) -> Footprint:
+        """Runs one step on these rows.
+
+        Args:
+            rows: What to train on.
+            seed: For what draws outside of Keras.
+        """
+        from keras import ops
+
+        self.begin(seed)
+        x, y, sample_weight = rows.batch
+        with optimizer_replaced(self.model, self._recorder):
+            self._recorder.build(self.weights)
+            self._recorder.reset()
+            history = self._fit(
+                self.model,
+                x,
+                y,
+                sample_weight=sample_weight,
+                batch_size=rows.number,
+                shuffle=False,
+                verbose=0,
+            )
+        return Footprint(
+            Kept(ops.convert_to_numpy(one.value) for one in self._recorder.gradients),
+            [_copy(one) for one in self.states],
+            [_copy(one) for one in self.metric_variables],
+            {name: values[-1] for name, values in history.history.items()},
+        )
+
+    def begin(self, seed: int) -> None:
+        """Puts the state back, and seeds what draws outside of Keras."""
+        import numpy as np
+
+        self._snapshot.restore()
+        random.seed(seed)
+        np.random.seed(seed)
+        load("proof").set_seed(seed)
+
+
+@contextlib.contextmanager
+def proving(model: Any, *, is_eager: bool) -> Iterator[ProofStep]:
+    """Gives what runs steps of the model without its levers, in full precision; undone at the end.
+
+    What Keras has compiled of the model is there again afterwards.
+    """
+    with contextlib.ExitStack() as changes:
+        changes.enter_context(_without(model, _LEVERS))
+        snapshot = changes.enter_context(Snapshot(model))
+        changes.enter_context(_set(model, **dict.fromkeys(_FUNCTIONS)))
+        if model.steps_per_execution != 1:
+            changes.enter_context(_set(model, steps_per_execution=1))
+        changes.enter_context(_set(model, stop_training=False))
+        if is_eager and not model.run_eagerly:
+            changes.enter_context(_set(model, run_eagerly=True))
+        changes.enter_context(full_precision(model))
+        changes.enter_context(load("proof").quickly())
+        yield ProofStep(model, snapshot)
+
+
+@contextlib.contextmanager
+def _without(model: Any, names: Sequence[str]) -> Iterator[None]:
+    """Takes away what was set on the model itself, such as an installed lever."""
+    attributes = vars(model)
+    taken = {name: attributes.pop(name) for name in names if name in attributes}
+    try:
+        yield
+    finally:
+        for name in names:
+            attributes.pop(name, None)
+        attributes.update(taken)
+
+
+@contextlib.contextmanager
+def _set(model: Any, **values: Any) -> Iterator[None]:
+    """Sets attributes for the block."""
+    before = {name: getattr(model, name) for name in values if hasattr(model, name)}
+    for name, value in values.items():
+        setattr(model, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(model, name, value)
+
+
+def _copy(variable: Any) -> Any:
+    import numpy as np
+    from keras import ops
+
+    return np.array(ops.convert_to_numpy(variable.value))
