@@ -41,6 +41,7 @@ INSIDE = {
         "registries",
         "accelerators",
         "feeds",
+        "first_step",
         "micro_batches",
         "recompute",
         "segments",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memfit.backends.devices import Devices
     from memfit.backends.events import Events
     from memfit.backends.feeds import Feeds
+    from memfit.backends.first_step import FirstStep
     from memfit.backends.micro_batches import MicroBatchSteps
     from memfit.backends.objects import Objects
     from memfit.backends.proof import ProofSteps
@@ -46,6 +47,8 @@ def load(topic: Literal["registries"], name: str | None = None) -> "Registries":
 def load(topic: Literal["accelerators"], name: str | None = None) -> "Accelerators": ...
 @overload
 def load(topic: Literal["feeds"], name: str | None = None) -> "Feeds": ...
+@overload
+def load(topic: Literal["first_step"], name: str | None = None) -> "FirstStep": ...
 @overload
 def load(topic: Literal["micro_batches"], name: str | None = None) -> "MicroBatchSteps": ...
 @overload

@@ -1,7 +1,7 @@
 """What `fit` keeps in a model: how it builds it, distributes it and saves what compiled it."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memfit.keras_private.layers import all_layers
@@ -45,6 +45,38 @@ def looking_once(model: Any) -> Iterator[None]:
         yield
     finally:
         model.__dict__.pop("_symbolic_build", None)
+
+
+# What `fit` keeps in a model while it runs; `_jax_state` only on JAX.
+_RUNNING = ("stop_training", "stop_evaluating", "history", "_initial_epoch", "_eval_epoch_iterator")
+
+
+@relies_on(f"{_TRAINER}._initial_epoch")
+@contextlib.contextmanager
+def running_fit_kept(model: Any) -> Iterator[None]:
+    """Lets the model be trained inside of its `fit`, which then goes on as if that never was.
+
+    Its weights, optimizer and seeds are for the caller to put back.
+    """
+    own = model.__dict__
+    before = {name: own[name] for name in _RUNNING if name in own}
+    told = _read_metrics(model)
+    try:
+        yield
+    finally:
+        for name in _RUNNING:
+            own.pop(name, None)
+        own.update(before)
+        if len(told) != len(model.metrics_variables):
+            model.reset_metrics()  # of those that were built
+        for variable, value in told:
+            variable.assign(value)
+
+
+def _read_metrics(model: Any) -> list[tuple[Any, Any]]:
+    from keras import ops
+
+    return [(one, ops.convert_to_numpy(one.value).copy()) for one in model.metrics_variables]
 
 
 @relies_on(
@@ -119,6 +151,51 @@ def attach_jax_state(model: Any, state: Mapping[str, Any]) -> None:
     model._jax_state_synced = False
     model.jax_state_sync()
     model._jax_state = None
+
+
+@relies_on(
+    "keras.src.backend.jax.trainer.JAXTrainer._get_jax_state",
+    "keras.src.backend.jax.trainer.JAXTrainer._jax_state_synced",
+    backend="jax",
+)
+def take_jax_state(model: Any, kinds: Sequence[str], *, is_purged: bool) -> tuple[Any, ...]:
+    """Takes the values out of the variables, as `fit` does before a step.
+
+    Args:
+        model: A model inside `fit`.
+        kinds: Which: `trainable`, `non_trainable`, `optimizer`, `metrics`.
+        is_purged: Whether the variables are left empty.
+    """
+    asked = {f"{kind}_variables": True for kind in kinds}
+    state: tuple[Any, ...] = model._get_jax_state(**asked, purge_model_variables=is_purged)
+    model._jax_state_synced = False
+    return state
+
+
+@relies_on("keras.src.backend.common.variables.Variable._value")
+def has_values(model: Any) -> bool:
+    """Returns whether the variables hold values, which `fit` on JAX takes out of them."""
+    return all(one._value is not None for one in model.variables)
+
+
+@relies_on("keras.src.backend.jax.trainer.JAXTrainer._make_function", backend="jax")
+def jax_step(function: Any) -> Any | None:
+    """Returns the step that a function of Keras's runs on a batch; `None` if it is another's."""
+    return _find_cell(function, "step_function")
+
+
+@relies_on(
+    "keras.src.backend.tensorflow.trainer.TensorFlowTrainer._make_function", backend="tensorflow"
+)
+def tensorflow_steps(function: Any) -> tuple[Any, Any]:
+    """Returns what a function of Keras's calls with an iterator and with a batch, or `None`s."""
+    return _find_cell(function, "multi_step_on_iterator"), _find_cell(function, "one_step_on_data")
+
+
+def _find_cell(function: Any, name: str) -> Any | None:
+    """Returns what a function calls by a name of the function around it."""
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    return function.__closure__[names.index(name)].cell_contents if name in names else None
 
 
 @relies_on("keras.src.backend.torch.trainer.TorchTrainer._should_torch_compile", backend="torch")

@@ -1,0 +1,40 @@
+"""JAX: `fit` takes the values out of the variables and hands them to the step as its state."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from memfit.backends.first_step import OnFirst, Which
+from memfit.backends.first_step.holding import Holding
+from memfit.keras_private.trainer import attach_jax_state, has_values, jax_step, take_jax_state
+
+_TRAINING = ("trainable", "non_trainable", "optimizer", "metrics")
+_TESTING = ("trainable", "non_trainable", "metrics")
+
+
+def hold(model: Any, on_first: OnFirst, *, which: Which = "train") -> Callable[[], None]:
+    """Calls `on_first` with the first batch of a training, before the step runs on it."""
+    return Holding(model, on_first, which, _intercept).install()
+
+
+def _intercept(holding: Holding, function: Any, state: Any, iterator: Any) -> Any:
+    taken = list(itertools.islice(iterator, 1))
+    if not taken:
+        return function(state, iterator)
+    model, kinds = holding.model, _TRAINING if holding.is_training else _TESTING
+    _trace(function, state, taken[0])
+    is_purged = not has_values(model)
+    attach_jax_state(model, dict(zip(kinds, state, strict=True)))
+    del state
+    holding.call_first(taken[0])
+    state = take_jax_state(model, kinds, is_purged=is_purged)
+    return holding.function(state, itertools.chain(taken, iterator))
+
+
+def _trace(function: Any, state: Any, batch: Any) -> None:
+    """Traces a compiled step; what it does while it is traced happens once, and now."""
+    step = jax_step(function)
+    if hasattr(step, "lower"):
+        jax.eval_shape(step, state, batch)

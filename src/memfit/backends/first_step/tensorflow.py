@@ -1,0 +1,53 @@
+"""TensorFlow: the compiled step takes the batch itself, so an iterator with it is put in place."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from memfit.backends.first_step import OnFirst, Which
+from memfit.backends.first_step.holding import Holding
+from memfit.keras_private.trainer import tensorflow_steps
+
+
+def hold(model: Any, on_first: OnFirst, *, which: Which = "train") -> Callable[[], None]:
+    """Calls `on_first` with the first batch of a training, before the step runs on it."""
+    return Holding(model, on_first, which, _intercept).install()
+
+
+def _intercept(holding: Holding, function: Any, iterator: Any) -> Any:
+    # Where a call runs several steps, it takes so many batches.
+    taken = list(itertools.islice(iterator, holding.model.steps_per_execution))
+    if not taken:
+        return function(iterator)
+    if isinstance(iterator, tf.data.Iterator):
+        held = iter(_make_dataset(taken, iterator.element_spec))
+    else:
+        held = itertools.chain(taken, iterator)
+    _trace(function, held, taken[0])
+    holding.call_first(taken[0])
+    del taken
+    return holding.function(held)
+
+
+def _make_dataset(batches: list[Any], spec: Any) -> tf.data.Dataset:
+    """Returns a dataset of these batches that says of itself what theirs said.
+
+    With another spec the step would be traced anew.
+    """
+    dataset = tf.data.Dataset.from_tensors(batches[0])
+    for batch in batches[1:]:
+        dataset = dataset.concatenate(tf.data.Dataset.from_tensors(batch))
+    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), spec)
+
+
+def _trace(function: Any, held: Any, batch: Any) -> None:
+    """Traces a compiled step, which builds what is not built; what it does then happens once."""
+    on_iterator, on_batch = tensorflow_steps(function)
+    if isinstance(held, tf.data.Iterator):
+        step, data = on_iterator, held
+    else:
+        step, data = getattr(on_batch, "__wrapped__", None), batch
+    if hasattr(step, "get_concrete_function"):
+        step.get_concrete_function(data)

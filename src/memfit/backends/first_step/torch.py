@@ -1,0 +1,33 @@
+"""torch: Keras has taken the batch already; modules are in the mode for training."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from memfit.backends.first_step import OnFirst, Which
+from memfit.backends.first_step.holding import Holding
+
+
+def hold(model: Any, on_first: OnFirst, *, which: Which = "train") -> Callable[[], None]:
+    """Calls `on_first` with the first batch of a training, before the step runs on it."""
+    return Holding(model, on_first, which, _intercept).install()
+
+
+def _intercept(holding: Holding, _function: Any, data: Any) -> Any:
+    with _modules_kept(holding.model):
+        holding.call_first(data[0])
+    return holding.function(data)
+
+
+@contextlib.contextmanager
+def _modules_kept(model: Any) -> Iterator[None]:
+    """Puts back the mode of each module, which ends with a `fit`, and gradients."""
+    modes = [(module, module.training) for module in model.modules()]
+    gradients = [(one, one.grad) for one in model.parameters()]
+    try:
+        yield
+    finally:
+        for module, is_training in modes:
+            module.training = is_training
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
