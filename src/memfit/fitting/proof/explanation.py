@@ -46,6 +46,11 @@ class Explanation:
         found = culprit.find_coupling(self._step, self._rows)
         return self._tell(found, noise, "depends on the order of the samples")
 
+    def coupling(self) -> str:
+        """Predictions of a sample change with the others, with some random numbers."""
+        found = culprit.find_coupling(self._step, self._rows)
+        return self._tell(found or "something in the model", Errors(), "")
+
     def loss(self, by_output: Sequence[float]) -> str:
         """The gradient of a loss differs for the same predictions."""
         worst = max(range(len(by_output)), key=lambda index: by_output[index])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memfit.backends import load
+from memfit.backends.proof import Predict
 from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.fitting.proof.differences import (
     MOST_NOISE,
@@ -23,15 +24,18 @@ from memfit.fitting.proof.differences import (
     value_errors,
 )
 from memfit.fitting.proof.explanation import Explanation
-from memfit.fitting.proof.loss_gradients import measure_losses
+from memfit.fitting.proof.loss_gradients import measure_losses, measure_predictions
 from memfit.fitting.proof.rows import MOST_ROWS, Rows, choose_rows, count_rows
 from memfit.fitting.proof.step import Footprint, ProofStep, proving
 from memfit.fitting.proof.verdict import Outcome, Verdict
-from memfit.keras_private.draws import held_draws
+from memfit.keras_private.draws import HeldDraws, held_draws
 
 # Two steps on the same rows that differ by more have drawn different numbers.
 _SAME_STEP = 1e-6
 _FEWEST_ROWS = 4
+# Where a draw is a single number, it may be one that hides what it does at other times.
+_MORE_TURNS = 4
+_CHANGED_BY_CUT = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,33 +93,32 @@ def _prove_somehow(model: Any, batch: Any, rows: Rows, lever: Lever) -> Verdict:
 
 
 def _prove(model: Any, batch: Any, rows: Rows, lever: Lever, *, is_eager: bool) -> Verdict:
-    once: list[tuple[int, ...]] = []
     with contextlib.ExitStack() as block:
         for layer in lever.frozen:
             block.callback(setattr, layer, "trainable", layer.trainable)
             layer.trainable = False
         step = block.enter_context(proving(model, is_eager=is_eager))
-        block.enter_context(held_draws(rows.sizes, once.append))
-        verdict = _Comparison(step, batch, rows, lever, is_eager=is_eager).decide()
-    return replace(verdict, num_rows=rows.number, draws_once=bool(once) and lever.cuts)
+        held = block.enter_context(held_draws(rows.sizes))
+        verdict = _Comparison(step, held, batch, rows, lever).decide(is_eager=is_eager)
+    return replace(verdict, num_rows=rows.number, draws_once=held.are_once and lever.cuts)
 
 
 class _Comparison:
     """Steps on the same rows, compared with each other."""
 
     def __init__(
-        self, step: ProofStep, batch: Any, rows: Rows, lever: Lever, *, is_eager: bool
+        self, step: ProofStep, held: HeldDraws, batch: Any, rows: Rows, lever: Lever
     ) -> None:
         self._step = step
         self._batch = batch
         self._rows = rows
         self._lever = lever
-        self._is_eager = is_eager
+        self._held = held
         self._explain = Explanation(step, rows)
 
-    def decide(self) -> Verdict:
+    def decide(self, *, is_eager: bool) -> Verdict:
         """Returns the verdict."""
-        whole = self._run_whole()
+        whole = self._run_whole(is_eager=is_eager)
         scale = root_mean_square(whole.gradients.read())
         again = _compare(whole, self._step.run(self._rows, seed=2), scale)
         if again.worst > _SAME_STEP:
@@ -129,11 +132,11 @@ class _Comparison:
             return Verdict(Outcome.UNCLEAR, self._explain.zero_gradients())
         return self._compare_with_lever(whole, noise, scale)
 
-    def _run_whole(self) -> Footprint:
+    def _run_whole(self, *, is_eager: bool) -> Footprint:
         try:
             return self._step.run(self._rows, seed=1)
         except Exception as error:
-            if not self._is_eager or is_out_of_memory(error):
+            if not is_eager or is_out_of_memory(error):
                 raise
             raise _EagerError from error
 
@@ -144,12 +147,25 @@ class _Comparison:
         if not self._lever.is_plain:
             return None
         self._step.begin(seed=1)
-        found = measure_losses(self._step.model, self._batch, self._rows)
+        predict = load("proof").make_predict(self._step.model, self._held)
+        found = measure_losses(self._step.model, self._batch, self._rows, predict)
         if max(found.by_output, default=0.0) > TOLERANCE:
             return self._explain.loss(found.by_output)
         if max(found.added, default=0.0) > TOLERANCE:
             return self._explain.added_loss()
+        if self._held.are_single and self._differs_in_other_turns(predict):
+            return self._explain.coupling()
         return None
+
+    def _differs_in_other_turns(self, predict: Predict) -> bool:
+        """Whether other random numbers let samples change each other's predictions."""
+        for turn in range(1, _MORE_TURNS + 1):
+            self._held.turn = turn
+            self._step.begin(seed=1)
+            if measure_predictions(self._rows, predict) > _CHANGED_BY_CUT:
+                return True
+        self._held.turn = 0
+        return False
 
     def _compare_with_lever(self, whole: Footprint, noise: Errors, scale: float) -> Verdict:
         beyond = Errors()

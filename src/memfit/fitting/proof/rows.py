@@ -57,11 +57,11 @@ def choose_rows(model: Any, batch: Any, most: int = MOST_ROWS) -> Rows:
 
 
 def more_rows(batch: Any, few: Rows, most: int) -> Rows:
-    """Returns as many rows of a batch as are allowed, cut into micro-batches of the same sizes."""
-    number = min(count_rows(batch), most) // few.size * few.size
+    """Returns as many times the few rows as are there and allowed, cut in three as well."""
+    number = min(count_rows(batch), most) // few.number * few.number
     if number <= few.number:
         return few
-    return Rows(to_numpy(take(batch, 0, number)), number, few.size)
+    return Rows(to_numpy(take(batch, 0, number)), number, -(-number // 3))
 
 
 def count_rows(batch: Any) -> int:

@@ -67,19 +67,11 @@ class ProofStep:
         from keras import ops
 
         self.begin(seed)
-        x, y, sample_weight = rows.batch
         with optimizer_replaced(self.model, self._recorder):
             self._recorder.build(self.weights)
             self._recorder.reset()
-            history = self._fit(
-                self.model,
-                x,
-                y,
-                sample_weight=sample_weight,
-                batch_size=rows.number,
-                shuffle=False,
-                verbose=0,
-            )
+            given = load("proof").as_data(rows.batch)
+            history = self._fit(self.model, **given, shuffle=False, verbose=0)
         return Footprint(
             Kept(ops.convert_to_numpy(one.value) for one in self._recorder.gradients),
             [_copy(one) for one in self.states],
