@@ -27,9 +27,16 @@ NO_LAYER = {
     "TorchModuleWrapper",
     "Wrapper",
 }
-# Normalizes by the batch, counts its calls, mixes pictures, draws with Python's `random`: what a
-# refusal must name.
-_COUPLED = {"AugMix", "BatchNormalization", "CutMix", "MixUp", "SpectralNormalization"}
+# What a refusal must name.
+_COUPLED = {
+    "AugMix",  # draws with Python's `random`
+    "BatchNormalization",
+    "CutMix",  # mixes pictures
+    "Equalization",  # by the histogram of all pictures of a batch
+    "MixUp",
+    "RandAugment",  # equalizes, among others
+    "SpectralNormalization",  # one iteration a call
+}
 
 
 def _pixels(*shape):
@@ -86,11 +93,13 @@ class Row:
         kind: Of input; `None` for the first that it takes.
         arguments: Returns the arguments that it is made with.
         call: How it is called with its inputs.
+        pools: Whether pictures are pooled behind it: those that Keras builds with are larger.
     """
 
     kind: Kind | None = None
     arguments: Callable[[], dict[str, Any]] = dict
     call: Callable[..., Any] = field(default=lambda layer, *given: layer(*given))
+    pools: bool = False
 
 
 def _listed(layer, *given):
@@ -184,7 +193,7 @@ ROWS_OF_LAYERS = {
     "RandomColorDegeneration": _given(_PIXELS, factor=0.5),
     "RandomColorJitter": _given(_PIXELS, brightness_factor=0.2, contrast_factor=0.2),
     "RandomContrast": _given(_PIXELS, factor=0.3),
-    "RandomCrop": _given(_PIXELS, height=4, width=5),
+    "RandomCrop": Row(_PIXELS, lambda: {"height": 4, "width": 5}, pools=True),
     "RandomElasticTransform": Row(_PIXELS),
     "RandomErasing": Row(_PIXELS),
     "RandomFlip": Row(_PIXELS),
@@ -245,7 +254,7 @@ def _case(name, kind):
     def make():
         for one in chosen or tried:
             try:
-                model = _model(cls(**row.arguments()), one, row.call)
+                model = _model(cls(**row.arguments()), one, row)
             except ValueError:
                 continue
             chosen[:] = [one]
@@ -261,15 +270,28 @@ def _case(name, kind):
     return Case("layers", name, make, data, culprit)
 
 
-def _model(layer, kind, call):
+def _model(layer, kind, row):
     inputs = [keras.Input(kind.shape, dtype=kind.dtype) for _ in range(kind.number)]
     given = [layers.Dense(kind.shape[-1])(one) for one in inputs] if kind.trains else inputs
-    out = call(layer, *given)
-    out = keras.tree.flatten(out)[0]
+    out = keras.tree.flatten(row.call(layer, *given))[0]
+    if any(out is one for one in given):  # then Keras leaves the layer out
+        return _Called(layer)
     if not keras.backend.is_float_dtype(keras.backend.standardize_dtype(out.dtype)):
         out = layers.Rescaling(0.1)(out)
     if len(out.shape) == 1:
         out = layers.Reshape((1,))(out)
     if len(out.shape) > 2:
-        out = layers.Flatten()(out)
+        out = layers.GlobalAveragePooling2D()(out) if row.pools else layers.Flatten()(out)
     return keras.Model(inputs if len(inputs) > 1 else inputs[0], layers.Dense(2)(out))
+
+
+class _Called(keras.Model):
+    """Calls a layer that says of itself that it returns its input."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.flat, self.last = layers.Flatten(), layers.Dense(2)
+
+    def call(self, x, training=False):
+        return self.last(self.flat(self.layer(x, training=training)))

@@ -82,8 +82,8 @@ def compare(case, collects):
         *_apart(plain.others, cut.others, floor=1e-6),
     ]
     assert plain.logs.keys() == cut.logs.keys()
-    logs = [np.array([one.logs[name] for name in plain.logs]) for one in (plain, cut)]
-    return max([*errors, *_apart(*([*one] for one in logs), floor=1e-6)])
+    logs = [[np.asarray(one.logs[name]) for name in plain.logs] for one in (plain, cut)]
+    return max([*errors, *_apart(*logs, floor=1e-6)])
 
 
 def _apart(plain, cut, floor=None):

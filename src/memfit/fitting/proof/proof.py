@@ -34,7 +34,7 @@ from memfit.keras_private.draws import HeldDraws, held_draws
 _SAME_STEP = 1e-6
 _FEWEST_ROWS = 4
 # Where a draw is a single number, it may be one that hides what it does at other times.
-_MORE_TURNS = 4
+_MORE_TURNS = 8
 _CHANGED_BY_CUT = 1e-4
 
 
