@@ -9,7 +9,7 @@ from memfit.fitting.gauges import Gauge
 from memfit.fitting.levers.change import Change
 from memfit.fitting.levers.micro_batches import install, make_micro_batches
 from memfit.fitting.levers.precision import reduce_precision
-from memfit.fitting.levers.recompute import recompute
+from memfit.fitting.levers.recompute import install_recompute
 
 _PRECISION, _MICRO_BATCHES = "precision", "micro-batches"
 
@@ -64,7 +64,7 @@ class InstalledLevers:
 
     def _install(self, lever: str | Recomputation, size: int) -> Change:
         if isinstance(lever, Recomputation):
-            return recompute(self._model, lever.bytes_to_save, batch_size=lever.batch_size)
+            return install_recompute(self._model, lever.bytes_to_save, batch_size=lever.batch_size)
         if lever == _PRECISION:
             return reduce_precision(self._model)
         self._micro_batches = make_micro_batches(self._model, size, self._batchnorm)

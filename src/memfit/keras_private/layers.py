@@ -132,10 +132,14 @@ def is_raised_anew(error: BaseException) -> bool:
     return hasattr(error, "_keras_call_info_injected")
 
 
+# Where a Keras variable keeps its tensor.
+VALUE = "_value"
+
+
 @relies_on("keras.src.backend.common.variables.Variable._value")
 def stored_value(attributes: Mapping[str, Any]) -> Any:
     """Returns the tensor of a Keras variable, by its attributes, so that no property runs."""
-    return attributes.get("_value")
+    return attributes.get(VALUE)
 
 
 @relies_on(f"{_LAYER}._dtype_policy")

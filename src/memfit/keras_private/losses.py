@@ -1,7 +1,7 @@
 """Compiled losses and metrics: `compile` wraps them, `fit` builds them with the first batch."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memfit.keras_private.names import relies_on
@@ -107,3 +107,16 @@ def compute_loss(  # those of Keras
 def track_loss(model: Any, loss: Any, num_samples: Any) -> None:
     """Adds a loss to the metric that `fit` shows as `loss`."""
     model._loss_tracker.update_state(loss, sample_weight=num_samples)
+
+
+@relies_on(f"{_TRAINER}._loss_tracker")
+def loss_tracker(model: Any) -> Any:
+    """Returns the metric that `fit` shows as `loss`: another one each time a model is compiled."""
+    return model._loss_tracker
+
+
+@relies_on(f"{_TRAINER}._compile_config")
+def compiled_with(model: Any) -> Mapping[str, Any]:
+    """Returns what was given to `compile`, as it was given."""
+    found: Mapping[str, Any] = model._compile_config.config
+    return found

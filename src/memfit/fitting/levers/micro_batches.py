@@ -11,6 +11,7 @@ from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
 from memfit.fitting.levers.batchnorm_exact import normalise_exactly
 from memfit.fitting.levers.change import Change, forget_functions
+from memfit.fitting.proof.proof import Lever
 from memfit.keras_private.layers import all_layers
 from memfit.keras_private.losses import given_metrics, metric_function
 from memfit.keras_private.trainer import has_distribute_strategy
@@ -68,6 +69,24 @@ def make_micro_batches(model: Any, size: int, batchnorm: str | None) -> MicroBat
     """Returns how batches of this model are cut."""
     averaged = moving_statistics(model) if batchnorm == "micro" else []
     return MicroBatches(size, averaged, collects=not adds_up(model))
+
+
+def describe_split(model: Any, batchnorm: str | None) -> Lever:
+    """Returns micro-batches as a proof sees them; layers may train otherwise only if allowed."""
+    normalising = find_batchnorm(model)
+    is_exact = batchnorm == "exact" and bool(normalising)
+
+    def cut(size: int, collects: bool) -> Change:
+        averaged = moving_statistics(model) if batchnorm == "micro" else []
+        micro_batches = MicroBatches(size, averaged, collects)
+        return install(model, micro_batches, batchnorm)
+
+    return Lever(
+        cut,
+        is_plain=not is_exact,
+        frozen=normalising if batchnorm == "micro" else (),
+        name=f"micro-batches, batchnorm={batchnorm if normalising else None}",
+    )
 
 
 def install(model: Any, micro_batches: MicroBatches, batchnorm: str | None) -> Change:

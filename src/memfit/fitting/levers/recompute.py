@@ -11,6 +11,7 @@ from memfit.fitting.graph.choose_blocks import Choice, choose_all, choose_blocks
 from memfit.fitting.graph.parts import read_graph_nodes, split_graph
 from memfit.fitting.graph.pure_part import GraphPart
 from memfit.fitting.levers.change import Change, forget_functions
+from memfit.fitting.proof.proof import Lever
 from memfit.keras_private.graph import (
     Caller,
     inner_graph,
@@ -49,6 +50,25 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
     model.fit(x, y, batch_size=64)
     ```
     """
+    return install_recompute(model, bytes_to_save, batch_size=batch_size)
+
+
+def describe_recompute(
+    model: Any, bytes_to_save: int | None = None, *, batch_size: int = 32
+) -> Lever:
+    """Returns recomputation as a proof sees it; batches stay whole."""
+
+    def install(_size: int, _collects: bool) -> Change:
+        return install_recompute(model, bytes_to_save, batch_size=batch_size)
+
+    name = f"recompute {bytes_to_save} bytes at batch size {batch_size}"
+    return Lever(install, cuts=False, name=name)
+
+
+def install_recompute(
+    model: Any, bytes_to_save: int | None = None, *, batch_size: int = 32
+) -> Change:
+    """Recomputes as `recompute` does, and proves nothing."""
     graph = _graph_to_cut(model)
     batch_size = check_whole_number("batch_size", batch_size)
     if bytes_to_save is not None:

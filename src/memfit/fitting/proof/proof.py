@@ -48,12 +48,14 @@ class Lever:
         cuts: Whether it cuts batches.
         is_plain: Whether a micro-batch runs through the model as a batch of its own.
         frozen: Layers that may train otherwise, as the user has allowed: they are held still.
+        name: What it is told apart by from other levers; a verdict on one without is not kept.
     """
 
     install: Callable[[int, bool], AbstractContextManager[Any]]
     cuts: bool = True
     is_plain: bool = True
     frozen: Sequence[Any] = ()
+    name: str = ""
 
 
 class _EagerError(Exception):

@@ -1,0 +1,81 @@
+"""Whether a lever may train a model: proved on its first batch, remembered, or refused."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from memfit.errors import UsageError
+from memfit.fitting.proof.proof import Lever, prove
+from memfit.fitting.proof.remembered_verdicts import find_verdict, remember_verdict
+from memfit.fitting.proof.rows import MOST_ROWS, leaves
+from memfit.fitting.proof.verdict import Outcome, Verdict
+from memfit.messages import say
+
+UNVERIFIED = "unverified"
+
+
+def check_same(
+    model: Any,
+    batch: Any,
+    lever: Lever,
+    *,
+    allow: Sequence[str] = (),
+    most_rows: int = MOST_ROWS,
+) -> Verdict:
+    """Returns what a proof found; remembered for the model as it is compiled now.
+
+    Args:
+        model: A built and compiled model.
+        batch: Inputs, targets and weights of a batch of its data.
+        lever: What is to be proved.
+        allow: What may go on without a proof: `"unverified"`.
+        most_rows: How many rows fit into a whole step.
+
+    Raises:
+        UsageError: The lever would train something else, or that cannot be proved and
+            `"unverified"` is not in `allow`.
+    """
+    check_rows(batch)
+    verdict = find_verdict(model, batch, lever)
+    if verdict is None:
+        verdict = prove(model, batch, lever, most_rows)
+        remember_verdict(model, batch, lever, verdict)
+    if verdict.is_same:
+        return verdict
+    if verdict.outcome is Outcome.DIFFERENT or UNVERIFIED not in allow:
+        raise UsageError(verdict.why)
+    reason = verdict.why.partition(". ")[0].rstrip(".")
+    say(f'trained without a proof, as allow=("{UNVERIFIED}",) says. {reason}.', wraps=True)
+    return verdict
+
+
+def check_allow(allow: Any) -> None:
+    """Raises if this is no list of what may go on without a proof."""
+    is_list = isinstance(allow, Sequence) and not isinstance(allow, str)
+    if not is_list or any(one != UNVERIFIED for one in allow):
+        raise UsageError(
+            f'allow must be a list that contains nothing but "{UNVERIFIED}". '
+            f"Received: allow={allow!r}."
+        )
+
+
+def check_rows(batch: Any) -> None:
+    """Raises if the arrays of a batch do not have its samples along their first axis."""
+    arrays = leaves(batch)
+    odd = [one for one in arrays if not getattr(one, "shape", ())]
+    if odd or not arrays:
+        kind = type(odd[0]).__name__ if odd else "nothing"
+        raise UsageError(
+            "The samples of a batch are told by the first axis of its arrays. "
+            f"Received: {kind}, which has none. Feed arrays with one row a sample."
+        )
+    shapes = [tuple(one.shape) for one in arrays]
+    if len({shape[0] for shape in shapes}) > 1:
+        raise UsageError(
+            "Batches cannot be cut: their arrays have different numbers of rows. Received the "
+            f"shapes {', '.join(map(str, shapes))}. Give each sample a row in every array."
+        )
+    if shapes[0][0] == 0:
+        raise UsageError(
+            f"The first batch has no rows. Received the shapes {', '.join(map(str, shapes))}. "
+            "Feed batches that are not empty."
+        )
