@@ -94,12 +94,14 @@ class Row:
         arguments: Returns the arguments that it is made with.
         call: How it is called with its inputs.
         pools: Whether pictures are pooled behind it: those that Keras builds with are larger.
+        needs_tensorflow: Whether it computes with TensorFlow on every backend.
     """
 
     kind: Kind | None = None
     arguments: Callable[[], dict[str, Any]] = dict
     call: Callable[..., Any] = field(default=lambda layer, *given: layer(*given))
     pools: bool = False
+    needs_tensorflow: bool = False
 
 
 def _listed(layer, *given):
@@ -173,9 +175,13 @@ ROWS_OF_LAYERS = {
     "GroupedQueryAttention": Row(
         _PAIR, lambda: {"head_dim": 2, "num_query_heads": 2, "num_key_value_heads": 1}
     ),
-    "HashedCrossing": Row(_TWO_CODES, lambda: {"num_bins": 5}, lambda layer, *g: layer(tuple(g))),
-    "Hashing": _given(_CODES, num_bins=5),
-    "IntegerLookup": _given(_TOKENS, vocabulary=[1, 2, 3, 4], output_mode="int"),
+    "HashedCrossing": Row(
+        _TWO_CODES, lambda: {"num_bins": 5}, lambda layer, *given: layer(given), needs_tensorflow=True
+    ),
+    "Hashing": Row(_CODES, lambda: {"num_bins": 5}, needs_tensorflow=True),
+    "IntegerLookup": Row(
+        _TOKENS, lambda: {"vocabulary": [1, 2, 3, 4]}, needs_tensorflow=True
+    ),
     "LSTM": _given(_SEQUENCE, units=3),
     "LSTMCell": Row(_SEQUENCE, lambda: {"cell": layers.LSTMCell(3)}),
     "Lambda": Row(
@@ -229,8 +235,14 @@ ROWS_OF_LAYERS = {
         _SEQUENCE,
         lambda: {"cell": layers.StackedRNNCells([layers.GRUCell(3), layers.GRUCell(2)])},
     ),
-    "StringLookup": _given(_TEXT, vocabulary=["word1 and", "word2 and"]),
-    "TextVectorization": _given(_TEXT, vocabulary=["word1", "and"], output_sequence_length=2),
+    "StringLookup": Row(
+        _TEXT, lambda: {"vocabulary": ["word1 and", "word2 and"]}, needs_tensorflow=True
+    ),
+    "TextVectorization": Row(
+        _TEXT,
+        lambda: {"vocabulary": ["word1", "and"], "output_sequence_length": 2},
+        needs_tensorflow=True,
+    ),
     "TimeDistributed": _inner(lambda: layers.Dense(3), _SEQUENCE),
 }
 # Cells run inside an RNN.
@@ -241,11 +253,19 @@ def layer_cases():
     """The cases, by class: a class may have several names."""
     own = inspect.getmembers(layers, inspect.isclass)
     kinds = {kind: kind.__name__ for name, kind in own if name not in NO_LAYER}
-    return [_case(name, kind) for kind, name in kinds.items()]
+    return [_case(name, kind) for kind, name in kinds.items() if _is_here(name)]
+
+
+def _is_here(name):
+    return keras.backend.backend() == "tensorflow" or not _row(name).needs_tensorflow
+
+
+def _row(name):
+    return ROWS_OF_LAYERS.get(name, Row())
 
 
 def _case(name, kind):
-    row = ROWS_OF_LAYERS.get(name, Row())
+    row = _row(name)
     cls = layers.RNN if name in _CELLS else kind
     tried = (row.kind,) if row.kind else _TRIED
     culprit = name if name in _COUPLED else None
@@ -275,7 +295,9 @@ def _model(layer, kind, row):
     given = [layers.Dense(kind.shape[-1])(one) for one in inputs] if kind.trains else inputs
     out = keras.tree.flatten(row.call(layer, *given))[0]
     if any(out is one for one in given):  # then Keras leaves the layer out
-        return _Called(layer)
+        called = _Called(layer)
+        called.build((None, *kind.shape))
+        return called
     if not keras.backend.is_float_dtype(keras.backend.standardize_dtype(out.dtype)):
         out = layers.Rescaling(0.1)(out)
     if len(out.shape) == 1:

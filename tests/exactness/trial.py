@@ -8,8 +8,8 @@ import numpy as np
 from keras import ops
 
 from exactness.cases import ROWS, SIZE
-from memfit.fitting.levers.micro_batches import install, make_micro_batches
-from memfit.fitting.proof.proof import Lever, prove
+from memfit.fitting.levers.micro_batches import describe_split
+from memfit.fitting.proof.proof import prove
 
 WITHIN = 1e-5
 # A tensor whose gradient is nearly zero, such as a bias before a softmax, has rounding only.
@@ -45,23 +45,13 @@ class Trained:
 def try_case(case):
     """Returns how the case ended."""
     model = _made(case)
-    verdict = prove(model, _batch(case), lever(model))
+    verdict = prove(model, _batch(case), describe_split(model, None))
     if not verdict.is_same:
         return _judge_refusal(case, verdict.why)
     if case.culprit is not None:
         return Result("wrong", "samples are coupled, and it was not refused")
     worst = compare(case, verdict.collects)
     return Result("ok" if worst <= WITHIN else "wrong", f"{worst:.1e}")
-
-
-def lever(model):
-    return Lever(lambda size, collects: install(model, _micro_batches(model, size, collects), None))
-
-
-def _micro_batches(model, size, collects):
-    micro_batches = make_micro_batches(model, size, None)
-    micro_batches.collects = collects
-    return micro_batches
 
 
 def _judge_refusal(case, why):
@@ -106,7 +96,7 @@ def _train(case, size, collects):
     """Trains one update, on the batch at once or in micro-batches."""
     model = _made(case)
     if size is not None:
-        install(model, _micro_batches(model, size, collects), None)
+        describe_split(model, None).install(size, collects)
     x, y, sample_weight = _batch(case)
     with constant_draws():
         logs = model.fit(

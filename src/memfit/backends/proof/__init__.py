@@ -20,12 +20,19 @@ class ProofSteps(Protocol):
     """How a framework runs and differentiates the steps of a proof."""
 
     IS_EAGER: bool  # whether steps that are not compiled are the quick ones
+    RUNS_PYTHON: bool  # whether a training runs the user's code in every step unless it is compiled
 
     def quickly(self) -> contextlib.AbstractContextManager[None]:
         """Returns a block in which what runs once or twice is compiled soon."""
 
     def densify(self, gradient: Any) -> Any:
         """Returns a gradient as one tensor, where the framework keeps some rows of it only."""
+
+    def is_variable(self, value: Any) -> bool:
+        """Returns whether it is a variable of the framework's own that a step may write to."""
+
+    def read(self, tensor: Any) -> Any:
+        """Returns the numbers of a tensor or a variable as a NumPy array."""
 
     def set_seed(self, seed: int) -> None:
         """Seeds what draws outside of Keras."""

@@ -14,6 +14,7 @@ from memfit.keras_private.layers import get_mask
 from memfit.keras_private.trainer import training_argument
 
 IS_EAGER = False
+RUNS_PYTHON = False
 _QUICK = "jax_disable_most_optimizations"
 
 
@@ -31,6 +32,16 @@ def quickly() -> Iterator[None]:
 def densify(gradient: Any) -> Any:
     """Every gradient is one array."""
     return gradient
+
+
+def is_variable(value: Any) -> bool:
+    """JAX has no variables."""
+    return False
+
+
+def read(tensor: Any) -> Any:
+    """Returns its numbers."""
+    return np.array(tensor)
 
 
 def set_seed(seed: int) -> None:

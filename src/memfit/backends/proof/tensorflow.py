@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from memfit.backends.proof import Gradient, Predict
@@ -12,6 +13,7 @@ from memfit.keras_private.layers import get_mask
 from memfit.keras_private.trainer import call_model
 
 IS_EAGER = True
+RUNS_PYTHON = False
 
 
 def quickly() -> contextlib.AbstractContextManager[None]:
@@ -22,6 +24,16 @@ def quickly() -> contextlib.AbstractContextManager[None]:
 def densify(gradient: Any) -> Any:
     """Returns a gradient as one tensor; that of an Embedding has the rows that were looked up."""
     return tf.convert_to_tensor(gradient)
+
+
+def is_variable(value: Any) -> bool:
+    """Returns whether it is a `tf.Variable` with numbers."""
+    return isinstance(value, tf.Variable) and value.dtype != tf.string
+
+
+def read(tensor: Any) -> Any:
+    """Returns its numbers."""
+    return np.array(tensor)
 
 
 def set_seed(seed: int) -> None:

@@ -12,6 +12,7 @@ from memfit.keras_private.layers import get_mask
 from memfit.keras_private.trainer import call_model
 
 IS_EAGER = True
+RUNS_PYTHON = True
 
 
 def quickly() -> contextlib.AbstractContextManager[None]:
@@ -22,6 +23,17 @@ def quickly() -> contextlib.AbstractContextManager[None]:
 def densify(gradient: Any) -> Any:
     """Returns a gradient as one tensor."""
     return gradient.to_dense() if gradient.is_sparse else gradient
+
+
+def is_variable(value: Any) -> bool:
+    """Returns whether it is a tensor that may be written to."""
+    return isinstance(value, torch.Tensor) and value.is_leaf and value.layout == torch.strided
+
+
+def read(tensor: Any) -> Any:
+    """Returns its numbers."""
+    is_brain_float = tensor.dtype == torch.bfloat16
+    return (tensor.float() if is_brain_float else tensor).numpy(force=True).copy()
 
 
 def set_seed(seed: int) -> None:

@@ -19,7 +19,7 @@ from memfit.keras_private.losses import compute_loss, untracked
 # Predictions and their gradients are in memory a few times.
 _MOST_BYTES = 2**25
 # Enough that two samples of a class meet, and quick.
-_MOST_ROWS = 1024
+_MOST_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,12 @@ from typing import Any
 from memfit.backends import load
 from memfit.backends.proof import Predict
 from memfit.backends.out_of_memory import is_out_of_memory
+from memfit.fitting.proof.counters import Counter, counts_calls
 from memfit.fitting.proof.differences import (
     MOST_NOISE,
     TOLERANCE,
     Errors,
+    are_zero,
     gradient_errors,
     root_mean_square,
     value_errors,
@@ -99,7 +101,7 @@ def _prove(model: Any, batch: Any, rows: Rows, lever: Lever, *, is_eager: bool) 
         for layer in lever.frozen:
             block.callback(setattr, layer, "trainable", layer.trainable)
             layer.trainable = False
-        step = block.enter_context(proving(model, is_eager=is_eager))
+        step = block.enter_context(proving(model, rows, is_eager=is_eager))
         held = block.enter_context(held_draws(rows.sizes))
         verdict = _Comparison(step, held, batch, rows, lever).decide(is_eager=is_eager)
     return replace(verdict, num_rows=rows.number, draws_once=held.are_once and lever.cuts)
@@ -130,7 +132,7 @@ class _Comparison:
             refused = self._find_coupling(noise)
             if refused is not None:
                 return Verdict(Outcome.DIFFERENT, refused)
-        if scale == 0.0 and self._step.weights:
+        if self._step.weights and are_zero(whole.gradients.read()):
             return Verdict(Outcome.UNCLEAR, self._explain.zero_gradients())
         return self._compare_with_lever(whole, noise, scale)
 
@@ -174,23 +176,33 @@ class _Comparison:
         for collects in (False, True) if self._lever.cuts else (False,):
             try:
                 with self._lever.install(self._rows.size, collects):
-                    found = _compare(whole, self._step.run(self._rows, seed=1), scale)
+                    left = self._step.run(self._rows, seed=1)
             except Exception as error:
                 if is_out_of_memory(error):
                     raise
                 return Verdict(Outcome.DIFFERENT, self._explain.error(error))
-            beyond = found.beyond(noise)
+            counting = self._find_counting(whole, left)
+            if counting is not None:
+                return Verdict(Outcome.DIFFERENT, self._explain.counting(counting))
+            beyond = _compare(whole, left, scale).beyond(noise)
             if beyond.worst == 0.0:
                 return Verdict(Outcome.SAME, collects=collects)
             if any((*beyond.gradients, *beyond.states)):
                 break
         return Verdict(Outcome.DIFFERENT, self._explain.difference(beyond))
 
+    def _find_counting(self, whole: Footprint, parts: Footprint) -> Counter | None:
+        """A number of the user's that moves with every micro-batch."""
+        number = -(-self._rows.number // self._rows.size)
+        moves = zip(self._step.counters, whole.counts, parts.counts, strict=True)
+        found = (one for one, at_once, cut in moves if counts_calls(at_once, cut, number))
+        return next(found, None) if self._lever.cuts else None
+
 
 def _compare(one: Footprint, other: Footprint, scale: float) -> Errors:
     return Errors(
         gradient_errors(one.gradients.read(), other.gradients.read(), scale),
-        value_errors(one.states, other.states),
+        value_errors(list(one.states.read()), list(other.states.read())),
         value_errors(one.metrics, other.metrics),
         value_errors(list(one.logs.values()), list(other.logs.values())),
     )
