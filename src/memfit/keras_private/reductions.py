@@ -31,7 +31,7 @@ class Reduction:
     @property
     def is_reduced(self) -> bool:
         """Whether anything is summed; one number stays as it is."""
-        is_number = not getattr(self.values, "shape", ())
+        is_number = tuple(getattr(self.values, "shape", ())) == ()
         return self.kind not in (None, "none") and not (is_number and self.sample_weight is None)
 
     @property

@@ -81,7 +81,7 @@ class Loop:
 
     def learn(self, model: Any, state: _State, data: Any) -> tuple[Any, Any, Any, Any]:
         """Returns logs, gradients, variables that are not trained, and metrics."""
-        self._micro_batches.renew()
+        self._micro_batches.renew(is_training=True)
         return self._totals[True].run(
             lambda totals: self._learn(model, state, data, totals),
             lambda number: self._count(model, state, data, number),
@@ -119,7 +119,7 @@ class Loop:
 
     def test_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
         """Stands in for the model's own."""
-        self._micro_batches.renew()
+        self._micro_batches.renew(is_training=False)
         return self._totals[False].run(
             lambda totals: self._test(model, state, data, totals),
             lambda number: self._count(model, state, data, number),

@@ -89,10 +89,10 @@ class Loop:
         self._totals = Totals()
         self._gradients: list[Any] = []
         # Told by the run: which weights have gradients, which single losses are not one number,
-        # which outputs have masks.
+        # the shapes of the masks that outputs have.
         self._has_gradient: list[bool] = []
         self._is_vector: list[bool] = []
-        self._has_mask: list[bool] = []
+        self._mask_shapes: list[Any] = []
         self._size = tf.Variable(micro_batches.size, trainable=False)
         micro_batches.on_resize(self._size.assign)
         if self._is_fixed:
@@ -114,7 +114,7 @@ class Loop:
 
     def run(self, model: Any, data: Any) -> Any:
         """Returns the logs; stands in for the model's own `test_step`."""
-        self._micro_batches.renew()
+        self._micro_batches.renew(is_training=self._is_training)
         if not self._is_whole:
             check_model(model, self._micro_batches)
             data = _checked(cut(data, _as_tensor))
@@ -274,7 +274,7 @@ class Loop:
             return []
         outputs = flatten(y_pred)
         masks = [get_mask(one) for one in outputs]
-        self._has_mask = [one is not None for one in masks]
+        self._mask_shapes = [None if one is None else one.shape for one in masks]
         return [
             array if one is None else array.write(array.size(), one)
             for array, one in zip(arrays, [*outputs, *masks], strict=True)
@@ -289,10 +289,10 @@ class Loop:
         gathered = [array.concat() for array in outputs]
         for tensor, one in zip(gathered, flatten(spec), strict=True):
             tensor.set_shape([None, *one.shape[1:]])
-        for tensor, mask, has_mask in zip(gathered, masks, self._has_mask, strict=True):
-            if has_mask:
+        for tensor, mask, shape in zip(gathered, masks, self._mask_shapes, strict=True):
+            if shape is not None:
                 whole = mask.concat()
-                whole.set_shape(tensor.shape[: whole.shape.rank])
+                whole.set_shape([None, *shape[1:]])
                 set_mask(tensor, whole)
         return keras.tree.pack_sequence_as(spec, gathered)
 

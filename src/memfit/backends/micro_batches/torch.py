@@ -70,7 +70,7 @@ class Loop:
     def _run(self, model: Any, data: Any) -> Any:
         if len(flatten(data)[0]) > self._micro_batches.size:
             check(data, is_dense)
-        self._micro_batches.renew()
+        self._micro_batches.renew(is_training=self._is_training)
         before = _Before(model)
 
         def count(number: int) -> list[Any]:
