@@ -128,14 +128,14 @@ class _Predictions:
     def _add_up(self, batch: Any, given: Sequence[Any], totals: Any) -> Any:
         total: Any = 0.0
         for begin, end, share in self._bounds():
-            with weighed(self._model, share, totals):
+            with weighed(share, totals):
                 total = total + share * self._loss(batch, given, begin, end)
         return total
 
     def _count(self, batch: Any, given: Sequence[Any]) -> Any:
         totals: list[Any] | None = None
         for begin, end, _ in self._bounds():
-            with counted(self._model) as counts:
+            with counted() as counts:
                 self._loss(batch, given, begin, end)
             pairs = zip(totals or [0.0] * len(counts), counts, strict=True)
             totals = [one + other for one, other in pairs]
