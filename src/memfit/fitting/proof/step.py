@@ -110,6 +110,7 @@ def proving(model: Any, rows: Rows, *, is_eager: bool) -> Iterator[ProofStep]:
     """
     with contextlib.ExitStack() as changes:
         changes.enter_context(attributes_kept(model))
+        changes.enter_context(load("proof").quickly())
         changes.enter_context(_without(model, _LEVERS))
         snapshot = changes.enter_context(Snapshot(model))
         if not is_built(model):
@@ -123,7 +124,6 @@ def proving(model: Any, rows: Rows, *, is_eager: bool) -> Iterator[ProofStep]:
         if is_eager and not model.run_eagerly:
             changes.enter_context(_set(model, run_eagerly=True))
         changes.enter_context(full_precision(model))
-        changes.enter_context(load("proof").quickly())
         yield ProofStep(model, snapshot, runs_python=runs_python)
 
 
