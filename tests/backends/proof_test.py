@@ -333,7 +333,7 @@ class LargestSum(keras.metrics.Metric):
         self.total.assign_add(ops.max(ops.abs(y_true - y_pred)))
 
     def result(self):
-        return self.total
+        return ops.convert_to_tensor(self.total)
 
 
 def test_a_metric_that_is_no_mean_over_samples_is_told_of_the_batch_at_once():

@@ -119,7 +119,7 @@ class Largest(keras.metrics.Metric):
         self.total.assign_add(ops.max(ops.abs(y_true - y_pred)))
 
     def result(self):
-        return self.total
+        return ops.convert_to_tensor(self.total)
 
 
 class OwnComputeLoss(keras.Model):

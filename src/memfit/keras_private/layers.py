@@ -166,3 +166,11 @@ def full_precision(model: Any) -> Iterator[None]:
 def own_added_losses(layer: Any) -> list[Any]:
     """Returns the losses that a layer itself added in its last call, outside of a step on JAX."""
     return list(layer._losses)
+
+
+@relies_on(f"{_LAYER}._clear_losses")
+def take_losses(model: Any) -> list[Any]:
+    """Returns the losses that layers added in the last call, and has the layers forget them."""
+    losses = list(model.losses)
+    model._clear_losses()
+    return losses

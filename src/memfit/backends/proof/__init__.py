@@ -47,13 +47,12 @@ class ProofSteps(Protocol):
             batch: Inputs, targets and weights.
         """
 
-    def make_predict(self, model: Any, held: HeldDraws, *, is_eager: bool) -> Predict:
+    def make_predict(self, model: Any, held: HeldDraws) -> Predict:
         """Returns what runs forward passes in training.
 
         Args:
             model: A built model.
             held: Its draws; another `turn` draws other numbers.
-            is_eager: Whether the model can run eagerly.
         """
 
     def make_gradient(self, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:

@@ -57,7 +57,7 @@ def as_data(batch: Any) -> dict[str, Any]:
     return {"x": x, "y": y, "sample_weight": sample_weight, "batch_size": number}
 
 
-def make_predict(model: Any, held: HeldDraws, *, is_eager: bool) -> Predict:
+def make_predict(model: Any, held: HeldDraws) -> Predict:
     """Returns what runs forward passes: compiled once for each number of rows."""
     import keras
 

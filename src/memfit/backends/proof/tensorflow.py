@@ -10,7 +10,7 @@ from tensorflow.python.eager import context
 
 from memfit.backends.proof import Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
-from memfit.keras_private.layers import get_mask
+from memfit.keras_private.layers import get_mask, take_losses
 from memfit.keras_private.trainer import call_model
 
 IS_EAGER = True
@@ -21,11 +21,12 @@ RUNS_PYTHON = False
 def quickly() -> Iterator[None]:
     """Nothing is compiled."""
     now = context.context()
-    before = now._seed, now._rng
+    before = {name: value for name, value in vars(now).items() if name in ("_seed", "_rng")}
     try:
         yield
     finally:
-        now._seed, now._rng = before
+        vars(now).pop("_rng", None)
+        vars(now).update(before)
 
 
 def densify(gradient: Any) -> Any:
@@ -63,21 +64,22 @@ def as_data(batch: Any) -> dict[str, Any]:
     return {"x": tf.data.Dataset.from_tensors(packed)}
 
 
-def make_predict(model: Any, held: HeldDraws, *, is_eager: bool) -> Predict:
+def make_predict(model: Any, held: HeldDraws) -> Predict:
     """Returns what runs forward passes."""
     import keras
 
     def predict(x: Any) -> tuple[Any, list[Any], list[Any]]:
         y_pred = call_model(model, x, is_training=True)
         masks = [get_mask(one) for one in keras.tree.flatten(y_pred)]
-        return y_pred, masks, [keras.ops.sum(one) for one in model.losses]
+        return y_pred, masks, [keras.ops.sum(one) for one in take_losses(model)]
 
-    return predict if is_eager else _in_graphs(predict)
+    return predict if model.run_eagerly else _in_graphs(predict, held)
 
 
-def _in_graphs(predict: Predict) -> Predict:
-    """Traces anew each time, as draws may have changed."""
-    return lambda x: tf.function(predict)(x)
+def _in_graphs(predict: Predict, held: HeldDraws) -> Predict:
+    """Runs it in graphs; one knows the draws of its turn only."""
+    graphs: dict[int, Any] = {}
+    return lambda x: graphs.setdefault(held.turn, tf.function(predict))(x)
 
 
 def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:

@@ -8,7 +8,7 @@ import torch
 
 from memfit.backends.proof import Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
-from memfit.keras_private.layers import get_mask
+from memfit.keras_private.layers import get_mask, take_losses
 from memfit.keras_private.trainer import call_model
 
 IS_EAGER = True
@@ -50,7 +50,7 @@ def as_data(batch: Any) -> dict[str, Any]:
     return {"x": x, "y": y, "sample_weight": sample_weight, "batch_size": number}
 
 
-def make_predict(model: Any, held: HeldDraws, *, is_eager: bool) -> Predict:
+def make_predict(model: Any, held: HeldDraws) -> Predict:
     """Returns what runs forward passes."""
     import keras
 
@@ -58,7 +58,7 @@ def make_predict(model: Any, held: HeldDraws, *, is_eager: bool) -> Predict:
         with torch.no_grad():
             y_pred = call_model(model, x, is_training=True)
             masks = [get_mask(one) for one in keras.tree.flatten(y_pred)]
-            return y_pred, masks, [keras.ops.sum(one) for one in model.losses]
+            return y_pred, masks, [keras.ops.sum(one) for one in take_losses(model)]
 
     return predict
 

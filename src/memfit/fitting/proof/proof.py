@@ -129,7 +129,7 @@ class _Comparison:
             return Verdict(Outcome.UNCLEAR, self._explain.random_draws())
         noise = _compare(whole, self._step.run(self._rows.reversed(), seed=1), scale)
         if self._lever.cuts:
-            refused = self._find_coupling(noise, is_eager=is_eager)
+            refused = self._find_coupling(noise)
             if refused is not None:
                 return Verdict(Outcome.DIFFERENT, refused)
         if self._step.weights and are_zero(whole.gradients.read()):
@@ -144,16 +144,14 @@ class _Comparison:
                 raise
             raise _EagerError from error
 
-    def _find_coupling(self, noise: Errors, *, is_eager: bool) -> str | None:
+    def _find_coupling(self, noise: Errors) -> str | None:
         """Why samples are coupled, as far as can be told without the lever."""
         if noise.worst >= MOST_NOISE:
             return self._explain.order(noise)
         if not self._lever.is_plain:
             return None
         self._step.begin(seed=1)
-        predict = load("proof").make_predict(
-            self._step.model, self._held, is_eager=is_eager
-        )
+        predict = load("proof").make_predict(self._step.model, self._held)
         found = measure_losses(self._step.model, self._batch, self._rows, predict)
         if max(found.by_output, default=0.0) > TOLERANCE:
             return self._explain.loss(found.by_output)
