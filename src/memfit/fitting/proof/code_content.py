@@ -131,16 +131,14 @@ class CodeContent:
     def _add_used(self, names: set[str], space: Mapping[str, Any]) -> None:
         """What a code finds by these names, also inside of the user's modules."""
         for name in sorted(names & space.keys()):
+            value = space[name]
             self._write("name", name)
-            self.add(space[name])
-            if isinstance(space[name], types.ModuleType) and not _is_library(space[name].__name__):
+            self.add(value)
+            if isinstance(value, types.ModuleType) and not _is_library(value.__name__):
+                inside = vars(value).items()
                 self._add_used(
                     names,
-                    {
-                        one: it
-                        for one, it in vars(space[name]).items()
-                        if not isinstance(it, types.ModuleType)
-                    },
+                    {key: one for key, one in inside if not isinstance(one, types.ModuleType)},
                 )
 
     def _add_class(self, kind: type) -> None:
