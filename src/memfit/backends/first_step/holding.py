@@ -45,7 +45,7 @@ class Holding:
     def function(self) -> Any:
         """Keras's function, made anew if `on_first` had it forgotten."""
         self._is_inside = True
-        getattr(self.model, self._maker)()
+        self._make_held()
         self._is_inside = False
         found = getattr(self.model, self._name)
         if self._asks_again:

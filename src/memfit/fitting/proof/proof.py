@@ -31,7 +31,7 @@ from memfit.keras_private.draws import held_draws
 
 # Two steps on the same rows that differ by more have drawn different numbers.
 _SAME_STEP = 1e-6
-_FEWEST_ROWS = 4
+_FEWEST_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
