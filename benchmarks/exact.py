@@ -1,10 +1,11 @@
 """Counts in which cases micro-batches are exact, and in which they are refused.
 
-    python benchmarks/exact.py [--backends=torch,jax] [--page=docs/fitting.md]
+    python benchmarks/exact.py [--backends=torch,jax] [--page=docs/fitting.md] [--keep=FOLDER]
 
 Cases are enumerated from Keras itself (tests/exactness): all losses, metrics, optimizers and
 layers, and the features of the documentation. What is not refused is compared with plain Keras:
-gradients, weights, other variables, metrics and logs of one update. A process a backend.
+gradients, weights, other variables, metrics and logs of one update. A process a backend; what it
+printed is kept in the folder, and a backend that is there already is not run again.
 """
 
 import argparse
@@ -30,12 +31,23 @@ def parse_arguments() -> argparse.Namespace:
     """Returns what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backends", default=",".join(BACKENDS))
+    parser.add_argument("--keep", type=Path, help="keep what each backend printed here")
     parser.add_argument("--page", type=Path, help="put what is printed into this page")
     return parser.parse_args()
 
 
-def run(backend: str) -> list[dict[str, Any]]:
+def find(backend: str, folder: Path | None) -> list[dict[str, Any]]:
     """Returns what became of the cases of a backend."""
+    kept = None if folder is None else folder / f"{backend}.jsonl"
+    printed = kept.read_text() if kept is not None and kept.exists() else run(backend)
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(printed)
+    return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+
+
+def run(backend: str) -> str:
+    """Returns what the process of a backend printed."""
     begun_s = time.monotonic()
     hidden = [] if backend == "tensorflow" else [str(WITHOUT_TENSORFLOW)]
     done = subprocess.run(
@@ -53,7 +65,7 @@ def run(backend: str) -> list[dict[str, Any]]:
         check=True,
     )
     tell(f"{backend}: {time.monotonic() - begun_s:.0f} s")
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return done.stdout
 
 
 def tabulate(found: dict[str, list[dict[str, Any]]]) -> str:
@@ -116,7 +128,7 @@ def main() -> int:
     """Runs and prints; the exit code says whether anything is wrong."""
     args = parse_arguments()
     backends = [one for one in BACKENDS if one in args.backends.split(",")]
-    found = {backend: run(backend) for backend in backends}
+    found = {backend: find(backend, args.keep) for backend in backends}
     printed = "\n\n".join(
         (
             describe(backends),

@@ -8,8 +8,9 @@ what `fit` really gives to the step, whatever kind it is, and nothing of it is l
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-# Gets a batch as the step gets it: `x`, or a tuple of `x`, `y` and perhaps weights.
-OnFirst = Callable[[Any], None]
+# Gets a batch as the step gets it: `x`, or a tuple of `x`, `y` and perhaps weights. Returns `False`
+# to be called with the next one, too.
+OnFirst = Callable[[Any], bool | None]
 Which = Literal["train", "test"]
 
 

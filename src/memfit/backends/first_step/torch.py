@@ -14,13 +14,13 @@ def hold(model: Any, on_first: OnFirst, *, which: Which = "train") -> Callable[[
 
 
 def _intercept(holding: Holding, _function: Any, data: Any) -> Any:
-    with _modules_kept(holding.model):
+    with modules_kept(holding.model):
         holding.call_first(data[0])
     return holding.function(data)
 
 
 @contextlib.contextmanager
-def _modules_kept(model: Any) -> Iterator[None]:
+def modules_kept(model: Any) -> Iterator[None]:
     """Puts back the mode of each module, which ends with a `fit`, and gradients."""
     modes = [(module, module.training) for module in model.modules()]
     gradients = [(one, one.grad) for one in model.parameters()]

@@ -3,6 +3,7 @@
 Copies cost nothing: a variable that is read shares its memory until something writes to it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -13,7 +14,7 @@ from memfit.backends.micro_batches.batch_parts import check, flatten
 from memfit.backends.micro_batches.tensorflow import Loop, check_model, is_dense, update
 from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
 from memfit.keras_private.layers import changing_variables
-from memfit.keras_private.trainer import accepting_optionals
+from memfit.keras_private.trainer import accepting_optionals, running_fit_kept
 
 
 def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_training: bool) -> Any:
@@ -137,6 +138,10 @@ class _RetriedStep:
                 one.assign(value)
         self._has_begun_update, self._kept = False, None
         return is_whole
+
+    def pause(self, call: Callable[[Any], object]) -> None:
+        with running_fit_kept(self._model):
+            call(self._data)
 
     def _updated(self) -> list[Any]:
         return [*self._model.trainable_weights, *self._model.optimizer.variables]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.errors import UsageError
 from memfit.fitting.proof.proof import Lever, prove
 from memfit.fitting.proof.remembered_verdicts import find_verdict, remember_verdict
@@ -11,6 +12,11 @@ from memfit.fitting.proof.verdict import Outcome, Verdict
 from memfit.messages import say
 
 UNVERIFIED = "unverified"
+_NO_MEMORY = (
+    "The training cannot be compared: not even two samples of the first batch fit into memory at "
+    f'once. Use a smaller model or smaller samples, or give allow=("{UNVERIFIED}",) to train all '
+    "the same."
+)
 
 
 def check_same(
@@ -37,7 +43,7 @@ def check_same(
     check_rows(batch)
     verdict = find_verdict(model, batch, lever)
     if verdict is None:
-        verdict = prove(model, batch, lever, most_rows)
+        verdict = _prove_if_it_fits(model, batch, lever, most_rows)
         remember_verdict(model, batch, lever, verdict)
     if verdict.is_same:
         return verdict
@@ -46,6 +52,15 @@ def check_same(
     reason = verdict.why.partition(". ")[0].rstrip(".")
     say(f'trained without a proof, as allow=("{UNVERIFIED}",) says. {reason}.', wraps=True)
     return verdict
+
+
+def _prove_if_it_fits(model: Any, batch: Any, lever: Lever, most_rows: int) -> Verdict:
+    try:
+        return prove(model, batch, lever, most_rows)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        return Verdict(Outcome.UNCLEAR, _NO_MEMORY)
 
 
 def check_allow(allow: Any) -> None:
