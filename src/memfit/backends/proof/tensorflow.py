@@ -79,7 +79,13 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
 def _in_graphs(predict: Predict, held: HeldDraws) -> Predict:
     """Runs it in graphs; one knows the draws of its turn only."""
     graphs: dict[int, Any] = {}
-    return lambda x: graphs.setdefault(held.turn, tf.function(predict))(x)
+
+    def predict_in_graph(x: Any) -> tuple[Any, list[Any], list[Any]]:
+        found: tuple[Any, list[Any], list[Any]]
+        found = graphs.setdefault(held.turn, tf.function(predict))(x)
+        return found
+
+    return predict_in_graph
 
 
 def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:

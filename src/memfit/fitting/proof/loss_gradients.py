@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memfit.backends import load
-from memfit.backends.proof import Predict
 from memfit.backends.micro_batches.loss_weights import NeedsTotalsError, counted, weighed
+from memfit.backends.proof import Predict
 from memfit.fitting.proof.differences import gradient_errors, root_mean_square, value_errors
 from memfit.fitting.proof.rows import Rows, leaves, more_rows, take, to_tensors
 from memfit.keras_private.layers import set_mask
