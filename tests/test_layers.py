@@ -37,6 +37,7 @@ INSIDE = {
         "xla_order",
         "devices",
         "objects",
+        "state",
         "events",
         "registries",
         "accelerators",
@@ -51,7 +52,7 @@ INSIDE = {
     ),
     "lint": ("hint", "script", "suggest", "rules", "*"),
     "diagnose": ("growth", "causes", "*"),
-    "fitting": ("saved_state", "graph", "proof", "levers", "*"),
+    "fitting": ("reachable", "saved_attributes", "saved_state", "graph", "proof", "levers", "*"),
     "streaming": (
         "data",
         "files",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memfit.backends.registries import Registries
     from memfit.backends.retry import RetrySteps
     from memfit.backends.segments import Segments
+    from memfit.backends.state import State
 
 BACKEND_NAMES = ("tensorflow", "jax", "torch")
 
@@ -59,6 +60,8 @@ def load(topic: Literal["retry"], name: str | None = None) -> "RetrySteps": ...
 def load(topic: Literal["recompute"], name: str | None = None) -> "Recompute": ...
 @overload
 def load(topic: Literal["proof"], name: str | None = None) -> "ProofSteps": ...
+@overload
+def load(topic: Literal["state"], name: str | None = None) -> "State": ...
 def load(topic: str, name: str | None = None) -> Any:
     """Returns the module that implements `topic` for a framework.
 

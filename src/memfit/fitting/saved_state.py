@@ -1,4 +1,4 @@
-"""The state of a training on disk: weights, optimizer, metrics and seeds, to be put back."""
+"""The state of a training on disk: all variables that a model leads to, and random numbers."""
 
 import random
 from types import TracebackType
@@ -6,41 +6,51 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.arrays_on_disk import Kept
+from memfit.fitting.reachable import walk
+from memfit.keras_private.layers import stored_value
+from memfit.keras_private.state import find_shared_seed, forget_shared_seed
 
 
 class Snapshot:
-    """Keeps the values of a model's variables in a file, which takes no memory.
+    """Keeps the values of all variables that can be reached from a model in a file.
 
-    Random numbers of Python, NumPy and the framework go on from here, too.
+    Those of optimizers and metrics are among them, wherever the model holds them, and those that
+    Keras knows nothing of. Random numbers of Python, NumPy and the framework go on from here, too.
 
     As a `with` block it puts them back at the end.
 
     Args:
-        model: A built and compiled Keras model.
+        model: A compiled Keras model.
     """
 
     def __init__(self, model: Any) -> None:
         import numpy as np
         from keras import ops
 
-        self._random = (
-            random.getstate(),
-            np.random.get_state(),
-            load("micro_batches").get_random_state(),
-        )
-        self._variables = _all_variables(model)
+        state = load("state")
+        self._random = (random.getstate(), np.random.get_state(), state.get_random_state())
+        self._shared_seed = find_shared_seed()
+        self._variables, self._native = _find_variables(model)
+        if self._shared_seed is not None:
+            self._variables.append(self._shared_seed)
         self._kept = Kept(ops.convert_to_numpy(one.value) for one in self._variables)
+        self._kept_native = Kept(state.read(one) for one in self._native)
 
     def restore(self) -> None:
         """Puts the values back."""
         import numpy as np
 
+        state = load("state")
         for one, value in zip(self._variables, self._kept.read(), strict=True):
             one.assign(value)
+        for one, value in zip(self._native, self._kept_native.read(), strict=True):
+            state.write(one, value)
+        if self._shared_seed is None:
+            forget_shared_seed()
         of_python, of_numpy, of_framework = self._random
         random.setstate(of_python)
         np.random.set_state(of_numpy)
-        load("micro_batches").set_random_state(of_framework)
+        state.set_random_state(of_framework)
 
     def __enter__(self) -> "Snapshot":
         return self
@@ -53,9 +63,20 @@ class Snapshot:
     ) -> None:
         self.restore()
         self._kept.close()
+        self._kept_native.close()
 
 
-def _all_variables(model: Any) -> list[Any]:
-    optimizer = model.optimizer.variables if model.optimizer is not None else []
-    together = [*model.variables, *optimizer, *model.metrics_variables]
-    return list({id(one): one for one in together}.values())
+def _find_variables(model: Any) -> tuple[list[Any], list[Any]]:
+    """Returns Keras's variables, and those of the framework that are no value of one of these."""
+    import keras
+
+    find_native = load("state").find_variable
+    variables, native = {}, {}
+    for one in (thing.value for thing in walk(model)):
+        if isinstance(one, keras.Variable):
+            variables[id(one)] = one
+        elif (found := find_native(one)) is not None:
+            native[id(found)] = found
+    for one in variables.values():
+        native.pop(id(stored_value(vars(one))), None)
+    return list(variables.values()), list(native.values())

@@ -132,10 +132,14 @@ def is_raised_anew(error: BaseException) -> bool:
     return hasattr(error, "_keras_call_info_injected")
 
 
+# Where a Keras variable keeps its tensor.
+VALUE = "_value"
+
+
 @relies_on("keras.src.backend.common.variables.Variable._value")
 def stored_value(attributes: Mapping[str, Any]) -> Any:
     """Returns the tensor of a Keras variable, by its attributes, so that no property runs."""
-    return attributes.get("_value")
+    return attributes.get(VALUE)
 
 
 @relies_on(f"{_LAYER}._dtype_policy")
@@ -158,19 +162,15 @@ def full_precision(model: Any) -> Iterator[None]:
             layer._dtype_policy = policy
 
 
-@relies_on(
-    f"{_LAYER}._seed_generators",
-    "keras.src.random.seed_generator.SeedGenerator.state",
-)
-def state_variables(model: Any) -> list[Any]:
-    """Returns the variables that are not trained, but for seeds."""
-    seeds = {
-        id(generator.state) for layer in all_layers(model) for generator in layer._seed_generators
-    }
-    return [one for one in model.non_trainable_variables if id(one) not in seeds]
-
-
 @relies_on(f"{_LAYER}._losses")
 def own_added_losses(layer: Any) -> list[Any]:
     """Returns the losses that a layer itself added in its last call, outside of a step on JAX."""
     return list(layer._losses)
+
+
+@relies_on(f"{_LAYER}._clear_losses")
+def take_losses(model: Any) -> list[Any]:
+    """Returns the losses that layers added in the last call, and has the layers forget them."""
+    losses = list(model.losses)
+    model._clear_losses()
+    return losses

@@ -68,6 +68,21 @@ def shared_seed() -> Any:
     return generator.state
 
 
+@relies_on(
+    "keras.src.random.seed_generator.global_seed_generator",
+    "keras.src.random.seed_generator.SeedGenerator.state",
+)
+def find_shared_seed() -> Any | None:
+    """Returns what `shared_seed` does if it was made already."""
+    generator = vars(_state()).get("global_seed_generator")
+    return None if generator is None else generator.state
+
+
+def forget_shared_seed() -> None:
+    """Has it made anew when it is needed."""
+    vars(_state()).pop("global_seed_generator", None)
+
+
 # Of the state: what a user sets, and the numbers in names of layers.
 _SETTINGS = (
     "custom_objects_scope_dict",

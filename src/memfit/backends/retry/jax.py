@@ -15,7 +15,7 @@ from memfit.backends.arrays_on_disk import Kept
 from memfit.backends.first_step.jax import call_between
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
-from memfit.backends.micro_batches.jax import Loop
+from memfit.backends.micro_batches.jax import Loop, is_dense
 from memfit.backends.retry import Run, can_allocate
 from memfit.keras_private.layers import changing_variables
 from memfit.keras_private.trainer import attach_jax_state, running_fit_kept, take_jax_state
@@ -87,7 +87,7 @@ class _Compiled:
 
     def _make_learn(self, size: int) -> Any:
         model = self.model
-        loop = Loop(MicroBatches(size, self._micro_batches.averaged, self._micro_batches.collects))
+        loop = Loop(self._micro_batches.of_size(size))
         kinds = _TRAINING if self.is_training else _TESTING
 
         def learn(state: dict[str, Any], data: Any) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ class _RetriedStep:
         return int(flatten(self._data)[0].shape[0])
 
     def check_cuttable(self) -> None:
-        check(self._data)
+        check(self._data, is_dense)
 
     def learn(self, size: int) -> None:
         learn = self._compiled.get_learn(size)

@@ -9,7 +9,7 @@ from memfit.backends.arrays_on_disk import Kept
 from memfit.backends.first_step.torch import modules_kept
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
-from memfit.backends.micro_batches.torch import Loop, update
+from memfit.backends.micro_batches.torch import Loop, is_dense, update
 from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
 from memfit.keras_private.layers import changing_variables
 from memfit.keras_private.trainer import is_torch_compiled, running_fit_kept
@@ -60,7 +60,7 @@ class _RetriedStep:
         return len(flatten(self._data)[0])
 
     def check_cuttable(self) -> None:
-        check(self._data)
+        check(self._data, is_dense)
 
     def learn(self, size: int) -> None:
         if not self._before:

@@ -89,6 +89,18 @@ def split(
     return Change(text, held.undo)
 
 
+<<<<<<< HEAD
+def make_micro_batches(model: Any, size: int, batchnorm: str | None) -> MicroBatches:
+    """Returns how batches of this model are cut."""
+
+    def look_again(micro_batches: MicroBatches) -> None:
+        micro_batches.averaged = moving_statistics(model) if batchnorm == "micro" else []
+        micro_batches.collects = micro_batches.collects or not adds_up(model)
+
+    micro_batches = MicroBatches(size, look_again=look_again)
+    look_again(micro_batches)
+    return micro_batches
+=======
 def make_micro_batches(
     model: Any, size: int, batchnorm: str | None, *, collects: bool = False
 ) -> MicroBatches:
@@ -102,6 +114,7 @@ def make_micro_batches(
     """
     averaged = moving_statistics(model) if batchnorm == "micro" else []
     return MicroBatches(size, averaged, collects)
+>>>>>>> levers
 
 
 def describe_split(model: Any, batchnorm: str | None) -> Lever:
@@ -131,6 +144,8 @@ def install(model: Any, micro_batches: MicroBatches, batchnorm: str | None) -> C
     """Puts steps that run in micro-batches into the model; exact ones are inside of its `call`."""
     is_exact = batchnorm == "exact" and bool(find_batchnorm(model))
     exact = normalise_exactly(model, micro_batches) if is_exact else None
+    if exact is None and batchnorm != "micro":
+        micro_batches.check_training = lambda: _check_still_frozen(model, batchnorm)
     steps = load("micro_batches")
     makers = {"train_step": steps.make_train_step, "test_step": steps.make_test_step}
     before = {name: model.__dict__[name] for name in _STEPS if name in model.__dict__}
@@ -156,6 +171,18 @@ def install(model: Any, micro_batches: MicroBatches, batchnorm: str | None) -> C
     if exact is not None:
         text += f"; {exact}"
     return Change(text, undo)
+
+
+def _check_still_frozen(model: Any, batchnorm: str | None) -> None:
+    """Raises if the model normalises over the whole batch now, and did not when it was split."""
+    thawed = find_batchnorm(model)
+    if thawed and batchnorm is None:
+        raise UsageError(explain_batchnorm(thawed))
+    if thawed:
+        raise UsageError(
+            f"The layer {thawed[0].name!r} was frozen when the model was split, and trains now. "
+            'Undo the split and call memfit.split(model, size, batchnorm="exact") again.'
+        )
 
 
 def check_batchnorm(batchnorm: object) -> None:
