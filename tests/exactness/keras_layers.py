@@ -176,17 +176,16 @@ ROWS_OF_LAYERS = {
         _PAIR, lambda: {"head_dim": 2, "num_query_heads": 2, "num_key_value_heads": 1}
     ),
     "HashedCrossing": Row(
-        _TWO_CODES, lambda: {"num_bins": 5}, lambda layer, *given: layer(given), needs_tensorflow=True
+        _TWO_CODES,
+        lambda: {"num_bins": 5},
+        lambda layer, *given: layer(given),
+        needs_tensorflow=True,
     ),
     "Hashing": Row(_CODES, lambda: {"num_bins": 5}, needs_tensorflow=True),
-    "IntegerLookup": Row(
-        _TOKENS, lambda: {"vocabulary": [1, 2, 3, 4]}, needs_tensorflow=True
-    ),
+    "IntegerLookup": Row(_TOKENS, lambda: {"vocabulary": [1, 2, 3, 4]}, needs_tensorflow=True),
     "LSTM": _given(_SEQUENCE, units=3),
     "LSTMCell": Row(_SEQUENCE, lambda: {"cell": layers.LSTMCell(3)}),
-    "Lambda": Row(
-        _VECTOR, lambda: {"function": keras.ops.square, "output_shape": (8,)}
-    ),
+    "Lambda": Row(_VECTOR, lambda: {"function": keras.ops.square, "output_shape": (8,)}),
     "Masking": Row(_SEQUENCE),
     "MelSpectrogram": _given(_SOUND, fft_length=16, num_mel_bins=4, sampling_rate=100, max_freq=50),
     "MixUp": Row(_PIXELS),

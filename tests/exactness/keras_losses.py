@@ -46,7 +46,9 @@ def _case(name):
     if words == "ctc":
         return Case("losses", name, lambda: _sequences(make_loss()), _sequence_data)
     chosen = [prefix for prefix in _PROBABILITIES if words.startswith(prefix)]
-    activation, targets = _PROBABILITIES[max(chosen, key=len)] if chosen else (None, lambda: noise(3, seed=1))
+    activation, targets = (
+        _PROBABILITIES[max(chosen, key=len)] if chosen else (None, lambda: noise(3, seed=1))
+    )
     culprit = words if name in _COUPLED else None
 
     def make():

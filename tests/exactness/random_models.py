@@ -142,7 +142,9 @@ def make_model(said):
     model.compile(
         "adam",
         losses,
-        loss_weights=[0.5 + 0.3 * index for index in range(len(losses))] if said.loss_weights else None,
+        loss_weights=[0.5 + 0.3 * index for index in range(len(losses))]
+        if said.loss_weights
+        else None,
         metrics=[metrics if _takes_numbers(said, 0) else [], *[[] for _ in losses[1:]]],
         **compile_options(),
     )
@@ -164,8 +166,10 @@ def _embed(x, has_steps):
 
 
 def _takes_numbers(said, index):
-    return said.losses[index] != "ignored" or said.coupling in COUPLED_LOSSES and (
-        said.place % len(said.losses) == index
+    return (
+        said.losses[index] != "ignored"
+        or said.coupling in COUPLED_LOSSES
+        and (said.place % len(said.losses) == index)
     )
 
 

@@ -133,7 +133,9 @@ def constant_draws():
     from keras.src.backend import random
 
     def draw(low, high):
-        return lambda shape, *a, dtype=None, **k: ops.full(shape, low + 0.37 * (high - low), dtype or "float32")
+        return lambda shape, *a, dtype=None, **k: ops.full(
+            shape, low + 0.37 * (high - low), dtype or "float32"
+        )
 
     def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
         low = ops.cast(minval, dtype or "float32")
@@ -141,7 +143,9 @@ def constant_draws():
 
     def randint(shape, minval, maxval, dtype="int32", seed=None):
         span = ops.cast(maxval, "float32") - ops.cast(minval, "float32")
-        return ops.cast(ops.broadcast_to(ops.cast(minval, "float32") + ops.floor(0.37 * span), shape), dtype)
+        return ops.cast(
+            ops.broadcast_to(ops.cast(minval, "float32") + ops.floor(0.37 * span), shape), dtype
+        )
 
     def dropout(inputs, rate, noise_shape=None, seed=None):
         keep = np.arange(inputs.shape[-1]) % 3 != 0

@@ -89,18 +89,6 @@ def split(
     return Change(text, held.undo)
 
 
-<<<<<<< HEAD
-def make_micro_batches(model: Any, size: int, batchnorm: str | None) -> MicroBatches:
-    """Returns how batches of this model are cut."""
-
-    def look_again(micro_batches: MicroBatches) -> None:
-        micro_batches.averaged = moving_statistics(model) if batchnorm == "micro" else []
-        micro_batches.collects = micro_batches.collects or not adds_up(model)
-
-    micro_batches = MicroBatches(size, look_again=look_again)
-    look_again(micro_batches)
-    return micro_batches
-=======
 def make_micro_batches(
     model: Any, size: int, batchnorm: str | None, *, collects: bool = False
 ) -> MicroBatches:
@@ -112,9 +100,13 @@ def make_micro_batches(
         batchnorm: What BatchNormalization may do.
         collects: Whether metrics see the predictions of the whole batch, as a proof tells.
     """
-    averaged = moving_statistics(model) if batchnorm == "micro" else []
-    return MicroBatches(size, averaged, collects)
->>>>>>> levers
+
+    def look_again(micro_batches: MicroBatches) -> None:
+        micro_batches.averaged = moving_statistics(model) if batchnorm == "micro" else []
+
+    micro_batches = MicroBatches(size, collects=collects, look_again=look_again)
+    look_again(micro_batches)
+    return micro_batches
 
 
 def describe_split(model: Any, batchnorm: str | None) -> Lever:

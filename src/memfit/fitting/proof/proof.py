@@ -34,14 +34,10 @@ from memfit.keras_private.draws import HeldDraws, held_draws
 
 # Two steps on the same rows that differ by more have drawn different numbers.
 _SAME_STEP = 1e-6
-<<<<<<< HEAD
-_FEWEST_ROWS = 4
+_FEWEST_ROWS = 2
 # Where a draw is a single number, it may be one that hides what it does at other times.
 _MORE_TURNS = 8
 _CHANGED_BY_CUT = 1e-4
-=======
-_FEWEST_ROWS = 2
->>>>>>> levers
 
 
 @dataclass(frozen=True, slots=True)
