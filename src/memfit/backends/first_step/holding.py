@@ -21,16 +21,25 @@ class Holding:
         which: Which function is held.
         intercept: Takes the first batch out of what Keras calls its function with, gives it to
             `call_first`, and runs `function` on it.
+        on_begin: Called when a training begins.
 
     Raises:
         UsageError: The model cannot be held, and why.
     """
 
-    def __init__(self, model: Any, on_first: OnFirst, which: Which, intercept: Intercept) -> None:
+    def __init__(
+        self,
+        model: Any,
+        on_first: OnFirst,
+        which: Which,
+        intercept: Intercept,
+        on_begin: Callable[[], None] | None = None,
+    ) -> None:
         self.model = model
         self.is_training = which == "train"
         self._on_first = on_first
         self._intercept = intercept
+        self._on_begin = on_begin
         self._name = f"{which}_function"
         self._maker = f"make_{which}_function"
         self._is_inside = False
@@ -84,6 +93,8 @@ class Holding:
             self._is_inside = False
 
     def _make_held(self, force: bool = False) -> Any:
+        if self._on_begin is not None and not self._is_inside:
+            self._on_begin()
         if self._held is not None and getattr(self.model, self._name) is self._held:
             setattr(self.model, self._name, self._real)  # others may hold it too
         self._make(force=force)

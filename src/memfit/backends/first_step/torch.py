@@ -8,9 +8,15 @@ from memfit.backends.first_step import OnFirst, Which
 from memfit.backends.first_step.holding import Holding
 
 
-def hold(model: Any, on_first: OnFirst, *, which: Which = "train") -> Callable[[], None]:
+def hold(
+    model: Any,
+    on_first: OnFirst,
+    *,
+    which: Which = "train",
+    on_begin: Callable[[], None] | None = None,
+) -> Callable[[], None]:
     """Calls `on_first` with the first batch of a training, before the step runs on it."""
-    return Holding(model, on_first, which, _intercept).install()
+    return Holding(model, on_first, which, _intercept, on_begin).install()
 
 
 def _intercept(holding: Holding, _function: Any, data: Any) -> Any:

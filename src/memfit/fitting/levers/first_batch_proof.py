@@ -1,6 +1,7 @@
 """A lever that changes nothing before it is proved, on the first batch of the user's own data."""
 
 import functools
+import random
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -97,13 +98,16 @@ class HeldLever:
         self._end = end
         self._installed: Change | None = None
         self._undo_holds: list[Callable[[], None]] = []
+        self._drawn: _RandomNumbers | None = None
 
     def hold(self) -> None:
         """Waits for the first batch."""
         kinds: tuple[Which, ...] = ("train", "test")
         for which in kinds:
             on_first = functools.partial(self._on_first, which)
-            self._undo_holds.append(load("first_step").hold(self._model, on_first, which=which))
+            on_begin = functools.partial(self._on_begin, which)
+            hold = load("first_step").hold
+            self._undo_holds.append(hold(self._model, on_first, which=which, on_begin=on_begin))
 
     def install(self) -> None:
         """Installs the lever at once, for those who train without `fit`."""
@@ -118,6 +122,13 @@ class HeldLever:
         forget_functions(self._model)
         self._end()
 
+    def _on_begin(self, which: Which) -> None:
+        self._drawn = None
+        if not self._proof.holds(which):
+            self._uninstall()  # Keras traces its own step
+            # What shuffles the first epoch is drawn again by the next `fit`, if this is refused.
+            self._drawn = _RandomNumbers()
+
     def _on_first(self, which: Which, batch: Any) -> bool | None:
         if self._proof.holds(which):
             return None
@@ -126,6 +137,8 @@ class HeldLever:
             verdict = self._proof.check(batch, which)
         except UsageError:
             self.undo()
+            if self._drawn is not None:
+                self._drawn.restore()
             raise
         self._installed = self._install()
         # One row is no micro-batches; the next batch may have more.
@@ -135,6 +148,23 @@ class HeldLever:
         installed, self._installed = self._installed, None
         if installed is not None:
             installed.undo()
+
+
+class _RandomNumbers:
+    """Where Python, NumPy and the framework are in their random numbers."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self._places = random.getstate(), np.random.get_state(), load("state").get_random_state()
+
+    def restore(self) -> None:
+        import numpy as np
+
+        of_python, of_numpy, of_framework = self._places
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)
+        load("state").set_random_state(of_framework)
 
 
 def _on_top_of(model: Any, lever: Lever) -> Lever:

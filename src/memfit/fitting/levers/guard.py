@@ -34,6 +34,9 @@ _INTACT = "The model is as it was before this batch."
 _HALF_UPDATED = (
     "The update of the weights had begun, so the model is not as it was: load it from a file."
 )
+_UPDATE_FAILS = (
+    "there is no memory to update the weights, and smaller micro-batches would not help. "
+)
 # An update needs the same whatever the micro-batches. It is tried once more, when memory was given
 # back.
 _MOST_FAILED_UPDATES = 2
@@ -229,7 +232,11 @@ class _Guard:
             num_failed_updates += failure.is_in_update
             load("retry").release()
             release()
-            note = self._find_end(step, tried, num_failed_updates) if is_intact else ""
+            note = ""
+            if is_intact and failure.is_in_update:
+                note = _UPDATE_FAILS if num_failed_updates == _MOST_FAILED_UPDATES else None
+            elif is_intact:
+                note = self._find_end(step, tried)
             if note is not None:
                 failure.error.add_note(f"memfit: {note}{_INTACT if is_intact else _HALF_UPDATED}")
                 raise failure.error
@@ -244,13 +251,8 @@ class _Guard:
             how = self._describe_size(step.num_samples) or " whole"
             say(f"enough memory for a while; batches are run{how}")
 
-    def _find_end(self, step: RetriedStep, tried: list[int], num_failed_updates: int) -> str | None:
-        """Returns why nothing more can be tried, or `None`."""
-        if num_failed_updates == _MOST_FAILED_UPDATES:
-            return (
-                "there is no memory to update the weights, and smaller micro-batches would not "
-                "help. "
-            )
+    def _find_end(self, step: RetriedStep, tried: Sequence[int]) -> str | None:
+        """Returns why nothing smaller can be tried, or `None`."""
         if tried[-1] == 1:
             sizes = ", ".join(str(size) for size in tried)
             return f"the batch was run in micro-batches of {sizes}; not even one sample fits. "
