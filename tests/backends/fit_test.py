@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 from keras import layers
+from memfit.fitting.loss_check import explain_coupling
 
 import memfit
 from memfit.backends import load
@@ -15,7 +16,6 @@ from memfit.backends.devices import DeviceMemory
 from memfit.errors import BudgetError, InvalidSizeError, UsageError
 from memfit.fitting.gauges import HostGauge
 from memfit.fitting.headroom import Headroom
-from memfit.fitting.loss_check import explain_coupling
 from memfit.fitting.plan import Plan
 from memfit.fitting.throttle import add_pace
 from memfit.measure.peak import Peak, read_tree_bytes

@@ -1,6 +1,7 @@
 """What a user gives to `fit`: by name, checked, and with nothing of it read."""
 
 import inspect
+import threading
 from collections.abc import Callable, Iterator
 from types import GeneratorType
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from memfit.arguments import check_whole_number
 from memfit.errors import UsageError
 from memfit.fitting.batch import count_bytes, count_samples, is_arrays, unpack
+from memfit.keras_private.trainer import find_fit
 
 _TRAINED = ("x", "y", "sample_weight")
 
@@ -15,7 +17,7 @@ _TRAINED = ("x", "y", "sample_weight")
 def name_arguments(
     fit: Callable[..., Any], model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """Returns the arguments of `fit` by name; a generator among them is watched.
+    """Returns the arguments of `fit` by name.
 
     Args:
         fit: What they are for; takes the model first.
@@ -23,14 +25,22 @@ def name_arguments(
         args: What it is called with.
         kwargs: The same, by name.
     """
-    bound = inspect.signature(fit).bind(model, *args, **kwargs)
+    bound = _bind(fit, model, args, kwargs)
     kinds = {name: one.kind for name, one in bound.signature.parameters.items()}
     arguments = dict(list(bound.arguments.items())[1:])
     for name in [name for name in arguments if kinds[name] is inspect.Parameter.VAR_KEYWORD]:
         arguments.update(arguments.pop(name))
-    if isinstance(arguments.get("x"), GeneratorType):
-        arguments["x"] = _refusing_larger(arguments["x"])
     return arguments
+
+
+def _bind(
+    fit: Callable[..., Any], model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> inspect.BoundArguments:
+    """By the names of Keras's own `fit`; by those of `fit` if it takes something else."""
+    try:
+        return inspect.signature(find_fit(model)).bind(model, *args, **kwargs)
+    except TypeError:
+        return inspect.signature(fit).bind(model, *args, **kwargs)
 
 
 def check_batch_size(arguments: dict[str, Any]) -> None:
@@ -54,10 +64,25 @@ def count_validation_bytes(arguments: dict[str, Any]) -> int:
     return int(share * count_bytes([arguments.get(name) for name in _TRAINED]))
 
 
-def _refusing_larger(generator: Any) -> Iterator[Any]:
-    """Gives the same batches; one may not be larger than the first, which the budget is for."""
+def is_generator(x: Any) -> bool:
+    """Returns whether `x` is a generator, as Keras tells it."""
+    return isinstance(x, GeneratorType)
+
+
+def watch_generator(generator: Any, is_free: threading.Event) -> Iterator[Any]:
+    """Gives the same batches; one may not be larger than the first, which the budget is for.
+
+    Args:
+        generator: The user's own.
+        is_free: It is asked for no batch before this is set, as a pipeline that reads ahead would.
+    """
     most = None
-    for item in generator:
+    while True:
+        is_free.wait()
+        try:
+            item = next(generator)
+        except StopIteration:
+            return
         number = count_samples(unpack(item))
         most = number if most is None else most
         if number > most:

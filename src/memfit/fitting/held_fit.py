@@ -1,17 +1,23 @@
 """A `fit` that is held at its first batch until it is known how to train within a budget."""
 
 import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from memfit.backends import load
 from memfit.errors import BudgetError
-from memfit.fitting.arguments_of_fit import count_validation_bytes
+from memfit.fitting.arguments_of_fit import (
+    count_validation_bytes,
+    is_generator,
+    watch_generator,
+)
 from memfit.fitting.batch import count_bytes
 from memfit.fitting.executor import choose
 from memfit.fitting.gauges import check_budget, find_gauge
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.request import Request
+from memfit.fitting.saved_state import wait_until_quiet
 from memfit.fitting.throttle import add_callback, count_queued, find_most_kept, make_pace
 from memfit.fitting.trial_steps import probing
 from memfit.heap.release import release
@@ -62,7 +68,11 @@ class HeldFit:
         self._read_peak: Callable[[], int] | None = None
         check_budget(self._gauge, request.budget)
         self._pace = make_pace(self._gauge)
+        self._is_free = threading.Event()
+        self._is_free.set()
         self.arguments = add_callback(arguments, self._pace)
+        if is_generator(arguments.get("x")):
+            self.arguments["x"] = watch_generator(arguments["x"], self._is_free)
         self.is_begun = False
         changes.callback(self._gauge.trim_compiled())
         changes.callback(load("first_step").hold(model, self._on_first))
@@ -76,7 +86,9 @@ class HeldFit:
         if self.is_begun:  # a nested `fit`, or one that goes on after its step was made anew
             return
         self.is_begun = True
+        self._is_free.clear()
         try:
+            wait_until_quiet()
             with own_call():
                 self._prepare(batch)
         except BudgetError:
@@ -85,6 +97,8 @@ class HeldFit:
             if self._on_uncontrolled is None:
                 raise
             self._on_uncontrolled(str(error) or type(error).__name__)
+        finally:
+            self._is_free.set()
         release()
         self._read_peak = self._changes.enter_context(self._gauge.watch())
 

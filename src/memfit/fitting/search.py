@@ -34,6 +34,8 @@ _KEEPS = 0.8
 _ONCE_MORE = 1.03
 # Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
 _AMPLE = 2
+# A step with room for so much more than its layers are counted to keep needs no careful approach.
+_CLEARLY_TIMES, _CLEARLY_FIXED_BYTES = 10, 1_000_000_000
 # What one sample leaves alone tells nothing of how samples bear on each other.
 _FEWEST_PROVED = 2
 _TOO_FEW = (
@@ -79,11 +81,13 @@ class _Search:
                 plan = yield from self._prove(plan)
             if plan is not None:
                 return replace(plan, refused=self._name_refused(plan))
+        yield from self._learn_slope()
         return self._refuse()
 
     def _ways(self) -> Iterator[Search[Plan | None]]:
         if self._facts.remembered_size is not None:
             yield self._try_remembered(self._facts.remembered_size)
+        yield self._try_at_once()
         yield from self._try_levers(Levers())
         if self._facts.allows_precision:
             yield from self._try_levers(Levers(lowers_precision=True))
@@ -104,6 +108,17 @@ class _Search:
         if self._is_whole:
             return None
         return (yield from self._verify(Levers(micro_batch_size=size)))
+
+    def _try_at_once(self) -> Search[Plan | None]:
+        """Whole batches, without growing towards them, if there is clearly room for more."""
+        idle = yield from self._look(Levers())
+        counted_bytes = idle.inspection.counted_bytes if idle and idle.inspection else None
+        if idle is None or counted_bytes is None:
+            return None
+        needed_bytes = _CLEARLY_FIXED_BYTES + _CLEARLY_TIMES * counted_bytes * self._batch_size
+        if idle.peak_bytes + needed_bytes > self._limit_bytes:
+            return None
+        return (yield from self._verify(Levers()))
 
     def _try_recomputing(self, levers: Levers) -> Search[Plan | None]:
         """Recomputes as little as may make it fit, then as much as there is."""
@@ -182,11 +197,21 @@ class _Search:
     def _ask_proof(self, plan: Plan) -> Search[Inspection]:
         num_rows = plan.size or plan.batch_size
         if num_rows == 1 and plan.batch_size > 1:
-            if not self._facts.allows_unverified:
-                return Inspection(is_possible=False, why=_TOO_FEW)
-            return Inspection(changes=("not proved: one sample at a time is too few",))
+            if not (yield from self._fits_proof(plan)):
+                if not self._facts.allows_unverified:
+                    return Inspection(is_possible=False, why=_TOO_FEW)
+                return Inspection(changes=("not proved: one sample at a time is too few",))
+            num_rows = _FEWEST_PROVED
         proved = yield Attempt(plan.levers, num_rows, is_proof=True)
         return proved.inspection or Inspection()
+
+    def _fits_proof(self, plan: Plan) -> Search[bool]:
+        """Whether as many samples fit at once as a proof needs."""
+        needed_bytes = estimate_peak(self._explored, _FEWEST_PROVED)
+        if needed_bytes is not None and needed_bytes > self._headroom.hard_bytes:
+            return False
+        measured = yield Attempt(replace(plan.levers, micro_batch_size=None), _FEWEST_PROVED)
+        return fits(measured, self._headroom.hard_bytes)
 
     @property
     def _is_whole(self) -> bool:
@@ -349,6 +374,16 @@ class _Search:
             fixed_bytes=None if fixed_bytes is None else fixed_bytes - headroom.idle_bytes,
             why_whole=self._why_whole,
         )
+
+    def _learn_slope(self) -> Search[None]:
+        """Tries a smaller size where those that were tried do not tell what a sample needs."""
+        sizes = {one.size for one in self._first if one.size and not one.failed}
+        half = min(sizes, default=0) // 2
+        if not half or self._facts.has_fixed_batch or estimate_peak(self._first, 0) is not None:
+            return
+        levers = Levers() if self._is_whole else Levers(micro_batch_size=half)
+        measured = yield Attempt(levers, half if self._is_whole else self._batch_size)
+        self._first = (*self._first, measured)
 
     def _budget_for(self, peak_bytes: int) -> int:
         return round(_ONCE_MORE * self._headroom.smallest_budget(peak_bytes))

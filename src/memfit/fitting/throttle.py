@@ -39,7 +39,7 @@ def add_callback(arguments: dict[str, Any], callback: Any) -> dict[str, Any]:
     given = arguments.get("callbacks")
     if isinstance(given, keras.callbacks.CallbackList):
         given.append(callback)
-        return arguments
+        return dict(arguments)
     return {**arguments, "callbacks": [*keras.tree.flatten(given or []), callback]}
 
 

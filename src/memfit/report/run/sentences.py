@@ -130,11 +130,9 @@ def _budget(run: Run) -> list[str]:
     """What became of `memfit run --budget`; of a script that failed its own words tell more."""
     recording, diagnosis = run.recording, run.diagnosis
     budget = recording.header.budget if recording.header else None
-    if budget is None:
-        return []
-    if diagnosis.uncontrolled:
+    if budget is not None and diagnosis.uncontrolled:
         return [_tell_uncontrolled(budget, diagnosis.uncontrolled)]
-    if budget.place != "host":
+    if budget is None or budget.place != "host":
         return []
     if diagnosis.peak_bytes is None or diagnosis.verdict == "failed":
         return []
