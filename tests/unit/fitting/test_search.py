@@ -17,8 +17,8 @@ from memfit.fitting.size_search import even_size
 MB = 1_000_000
 # Nine trials explore, four verify, one looks and one measures again what held; so it goes for
 # plain batches, with as little and with all that can be recomputed, in either precision; where a
-# proof refuses micro-batches, also whole. Each may be proved. One more tries a remembered size, two a whole
-# batch at once.
+# proof refuses micro-batches, also whole. Each may be proved. One more tries a remembered size,
+# two a whole batch at once, and one is for the figures of a refusal.
 MOST_ATTEMPTS = 4 + 2 * 4 * (1 + 9 + 1 + 4 + 1 + 1)
 
 

@@ -11,6 +11,7 @@ from memfit.backends import load
 from memfit.backends.arrays_on_disk import Kept
 from memfit.fitting.proof.gradient_recorder import recorder_class
 from memfit.fitting.proof.rows import Rows
+from memfit.fitting.saved_attributes import attributes_kept
 from memfit.fitting.saved_state import Snapshot
 from memfit.keras_private.layers import full_precision, state_variables
 from memfit.keras_private.trainer import optimizer_replaced
@@ -104,6 +105,7 @@ def proving(model: Any, *, is_eager: bool) -> Iterator[ProofStep]:
     What Keras has compiled of the model is there again afterwards.
     """
     with contextlib.ExitStack() as changes:
+        changes.enter_context(attributes_kept(model))
         changes.enter_context(_without(model, _LEVERS))
         snapshot = changes.enter_context(Snapshot(model))
         changes.enter_context(_set(model, **dict.fromkeys(_FUNCTIONS)))
