@@ -11,6 +11,13 @@ _LOSS = "keras.src.trainers.compile_utils.CompileLoss"
 _METRICS = "keras.src.trainers.compile_utils.CompileMetrics"
 
 
+@relies_on(f"{_TRAINER}._compile_loss", f"{_TRAINER}._compile_metrics")
+def are_losses_built(model: Any) -> bool:
+    """Returns whether losses and metrics of a compiled model have seen a batch."""
+    parts = (model._compile_loss, model._compile_metrics)
+    return all(part is None or part.built for part in parts)
+
+
 @relies_on(f"{_TRAINER}._compile_loss", f"{_LOSS}._user_loss")
 def given_losses(model: Any) -> list[Any]:
     """Returns the losses as they were given to `compile`, flat: names, functions, objects."""
