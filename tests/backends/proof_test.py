@@ -518,6 +518,24 @@ def test_on_jax_models_may_run_eagerly():
     assert_same(chain(run_eagerly=True))
 
 
+class LastRow(keras.metrics.Metric):
+    """Tells of the last sample only."""
+
+    def __init__(self):
+        super().__init__(name="last")
+        self.value = self.add_weight(name="value", initializer="zeros")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.value.assign(ops.sum(ops.abs(y_true - y_pred)[-1]))
+
+    def result(self):
+        return ops.convert_to_tensor(self.value)
+
+
+def test_a_metric_that_depends_on_the_order_of_samples_is_no_reason_to_refuse():
+    assert_same(chain(metrics=[LastRow()]))
+
+
 @pytest.mark.skipif(BACKEND != "torch", reason="modules of torch")
 def test_modules_of_torch():
     import torch

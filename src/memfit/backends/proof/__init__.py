@@ -55,9 +55,10 @@ class ProofSteps(Protocol):
             held: Its draws; another `turn` draws other numbers.
         """
 
-    def make_gradient(self, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
+    def make_gradient(self, model: Any, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
         """Returns what differentiates a function.
 
         Args:
+            model: Whose losses it computes.
             function: Takes a batch and tensors, returns a number.
         """

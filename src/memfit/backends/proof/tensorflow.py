@@ -89,7 +89,7 @@ def _in_graphs(model: Any, predict: Predict, held: HeldDraws) -> Predict:
     return predict_in_graph
 
 
-def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
+def make_gradient(model: Any, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
     """Returns what differentiates a function."""
 
     def differentiate(batch: Any, tensors: Sequence[Any]) -> list[Any]:

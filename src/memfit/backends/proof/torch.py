@@ -63,7 +63,7 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
     return predict
 
 
-def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
+def make_gradient(model: Any, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
     """Returns what differentiates a function."""
 
     def differentiate(batch: Any, tensors: Sequence[Any]) -> list[Any]:

@@ -92,8 +92,8 @@ class _Predictions:
         self._model = model
         self.rows = rows
         self._made = made
-        self._whole = load("proof").make_gradient(self._loss)
-        self._in_parts = load("proof").make_gradient(self._sum_of_parts)
+        self._whole = load("proof").make_gradient(model, self._loss)
+        self._in_parts = load("proof").make_gradient(model, self._sum_of_parts)
 
     def add_others(self, predict: Predict, step: int) -> None:
         """Makes those of the rows that are missing, so many at a time."""

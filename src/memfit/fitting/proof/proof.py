@@ -26,14 +26,16 @@ from memfit.fitting.proof.differences import (
     value_errors,
 )
 from memfit.fitting.proof.explanation import Explanation
-from memfit.fitting.proof.loss_gradients import measure_losses, measure_predictions
+from memfit.fitting.proof.loss_gradients import (
+    LossErrors,
+    measure_losses,
+    measure_predictions,
+)
 from memfit.fitting.proof.rows import MOST_ROWS, Rows, choose_rows, count_rows
 from memfit.fitting.proof.step import Footprint, ProofStep, proving
 from memfit.fitting.proof.verdict import Outcome, Verdict
 from memfit.keras_private.draws import HeldDraws, held_draws
 
-# Two steps on the same rows that differ by more have drawn different numbers.
-_SAME_STEP = 1e-6
 _FEWEST_ROWS = 2
 # Where a draw is a single number, it may be one that hides what it does at other times.
 _MORE_TURNS = 8
@@ -125,7 +127,7 @@ class _Comparison:
         whole = self._run_whole(is_eager=is_eager)
         scale = root_mean_square(whole.gradients.read())
         again = _compare(whole, self._step.run(self._rows, seed=2), scale)
-        if again.worst > _SAME_STEP:
+        if again.worst > TOLERANCE:  # other numbers were drawn
             return Verdict(Outcome.UNCLEAR, self._explain.random_draws())
         noise = _compare(whole, self._step.run(self._rows.reversed(), seed=1), scale)
         if self._lever.cuts:
@@ -146,13 +148,12 @@ class _Comparison:
 
     def _find_coupling(self, noise: Errors) -> str | None:
         """Why samples are coupled, as far as can be told without the lever."""
-        if noise.worst >= MOST_NOISE:
+        if max((*noise.gradients, *noise.states), default=0.0) >= MOST_NOISE:
             return self._explain.order(noise)
         if not self._lever.is_plain:
             return None
-        self._step.begin(seed=1)
         predict = load("proof").make_predict(self._step.model, self._held)
-        found = measure_losses(self._step.model, self._batch, self._rows, predict)
+        found = self._measure_losses(predict)
         if max(found.by_output, default=0.0) > TOLERANCE:
             return self._explain.loss(found.by_output)
         if max(found.added, default=0.0) > TOLERANCE:
@@ -160,6 +161,16 @@ class _Comparison:
         if self._held.are_single and self._differs_in_other_turns(predict):
             return self._explain.coupling()
         return None
+
+    def _measure_losses(self, predict: Predict) -> LossErrors:
+        """No errors for a model that needs more of a step around its losses."""
+        self._step.begin(seed=1)
+        try:
+            return measure_losses(self._step.model, self._batch, self._rows, predict)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            return LossErrors((), ())
 
     def _differs_in_other_turns(self, predict: Predict) -> bool:
         """Whether other random numbers let samples change each other's predictions."""
