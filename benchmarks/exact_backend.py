@@ -12,10 +12,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 warnings.simplefilter("ignore")
 
-from exactness.all_cases import FAMILIES  # noqa: E402
-from exactness.trial import Result, try_case  # noqa: E402
 from fit_cases import CASES, build, make_data  # noqa: E402
 
+from exactness.all_cases import FAMILIES  # noqa: E402
+from exactness.trial import Result, try_case  # noqa: E402
 from memfit.fitting.levers.micro_batches import describe_split  # noqa: E402
 from memfit.fitting.proof.proof import prove  # noqa: E402
 
@@ -24,7 +24,7 @@ def try_safely(case: Any) -> Result:
     """Returns how a case ended; one that raises is wrong."""
     try:
         return try_case(case)
-    except Exception as error:  # whatever it is, it is counted and shown
+    except Exception as error:  # noqa: BLE001  # whatever it is, it is counted and shown
         traceback.print_exc()
         return Result("wrong", f"{type(error).__name__}: {error}")
 
@@ -49,7 +49,7 @@ def measure_proof(name: str, batch_size: int, batchnorm: str | None) -> dict[str
 
 
 def main() -> None:
-    """Tries all, one after another, or the families that are named; `proof` is for what it costs."""
+    """Tries all, or the families that are named; `proof` stands for what it costs."""
     wanted = sys.argv[1:] or [*FAMILIES, "proof"]
     for family in (one for one in FAMILIES if one in wanted):
         for case in FAMILIES[family]():

@@ -47,13 +47,10 @@ def _chain(*between, loss="mse", units=3, activation=None, **options):
 
 
 def _losses():
+    square_error = keras.losses.MeanSquaredError
     for reduction in ("sum", "sum_over_batch_size", "mean", "mean_with_sample_weight"):
-        loss = keras.losses.MeanSquaredError
-        yield _case(
-            f"reduction {reduction}",
-            lambda r=reduction: _chain(loss=loss(reduction=r)),
-            _weighted,
-        )
+        name = f"reduction {reduction}"
+        yield _case(name, lambda r=reduction: _chain(loss=square_error(r)), _weighted)
     yield _case("own loss", lambda: _chain(loss=cubic))
     yield _case("own loss of a batch", lambda: _chain(loss=by_deviation), culprit="'by_deviation'")
     yield _case("contrastive loss", lambda: _chain(loss=contrastive), culprit="'contrastive'")
@@ -131,7 +128,9 @@ def _layers():
     )
     yield _case("counter", lambda: _chain(Counts()), culprit="(Counts)")
     yield _case("moving mean", lambda: _chain(MovingMean()), culprit="(MovingMean)")
-    yield _case("own normalization", lambda: _chain(OwnNormalization()), culprit="'own_normalization'")
+    yield _case(
+        "own normalization", lambda: _chain(OwnNormalization()), culprit="'own_normalization'"
+    )
     yield _case("frozen normalization", lambda: _chain(layers.BatchNormalization(trainable=False)))
     yield _case("frozen layer", lambda: _chain(layers.Dense(5, trainable=False)))
     yield _case("added mean", lambda: _chain(Adds(square_mean)))

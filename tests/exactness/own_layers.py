@@ -1,4 +1,4 @@
-"""Layers, losses and metrics as users write them: those that couple samples, and those that do not."""
+"""Layers, losses and metrics as users write them, with and without a coupling of samples."""
 
 import keras
 from keras import layers, ops

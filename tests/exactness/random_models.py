@@ -27,47 +27,13 @@ from exactness.own_layers import (
 
 WIDTH, STEPS, WORDS, OUT = 8, 6, 9, 3
 
-# What keeps each sample by itself, by name: takes and gives vectors.
-_SINGLE = {
-    "dense": lambda x: layers.Dense(WIDTH, "tanh")(x),
-    "wide": lambda x: layers.Dense(WIDTH)(layers.Dense(2 * WIDTH, "gelu")(x)),
-    "scaled": lambda x: Scaled()(x),
-    "norm": lambda x: layers.LayerNormalization()(x),
-    "groups": lambda x: layers.GroupNormalization(2)(x),
-    "dropout": lambda x: layers.Dropout(0.3)(x),
-    "noise": lambda x: layers.GaussianNoise(0.2)(x),
-    "regularized": lambda x: layers.Dense(WIDTH, kernel_regularizer="l2", bias_regularizer="l1")(x),
-    "active": lambda x: layers.Dense(WIDTH, "tanh", activity_regularizer="l2")(x),
-    "added mean": lambda x: Adds(square_mean)(x),
-    "residual": lambda x: layers.Add()([x, layers.Dense(WIDTH, "tanh")(x)]),
-    "gated": lambda x: layers.Multiply()([x, layers.Dense(WIDTH, "sigmoid")(x)]),
-    "nested": lambda x: _nested(x),
-    "shared": lambda x: _shared(x),
-    "attention": lambda x: _attended(x),
-    "frozen": lambda x: layers.Dense(WIDTH, trainable=False)(x),
-    "frozen batch norm": lambda x: layers.BatchNormalization(trainable=False)(x),
-}
-# What couples samples, and what a refusal must name.
-COUPLED_LAYERS = {
-    "minus mean": (lambda x: MinusMean()(x), "(MinusMean)"),
-    "shuffled": (lambda x: Shuffled()(x), "(Shuffled)"),
-    "batch norm": (lambda x: layers.BatchNormalization()(x), "(BatchNormalization)"),
-    "added sum": (lambda x: Adds(square_sum)(x), "(Adds)"),
-    "added balance": (lambda x: Adds(balance)(x), "(Adds)"),
-    "added by statistics": (lambda x: Crowd()(x), "(Crowd)"),
-    "counter": (lambda x: Counts()(x), "(Counts)"),
-    "moving mean": (lambda x: MovingMean()(x), "(MovingMean)"),
-}
-COUPLED_LOSSES = {"contrastive": contrastive, "by deviation": by_deviation}
-_LOSSES = {
-    "mse": lambda: "mse",
-    "mae": lambda: "mae",
-    "sum": lambda: keras.losses.MeanSquaredError("sum"),
-    "huber": lambda: keras.losses.Huber(),
-    "own": lambda: cubic,
-    "cosine": lambda: keras.losses.CosineSimilarity(),
-    "ignored": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=1),
-}
+
+def _residual(x):
+    return layers.Add()([x, layers.Dense(WIDTH, "tanh")(x)])
+
+
+def _gated(x):
+    return layers.Multiply()([x, layers.Dense(WIDTH, "sigmoid")(x)])
 
 
 def _nested(x):
@@ -83,6 +49,47 @@ def _shared(x):
 def _attended(x):
     steps = layers.Reshape((4, 2))(x)
     return layers.Flatten()(layers.MultiHeadAttention(2, 2, dropout=0.1)(steps, steps))
+
+
+# What keeps each sample by itself: makes what takes and gives vectors.
+_SINGLE = {
+    "dense": lambda: layers.Dense(WIDTH, "tanh"),
+    "scaled": Scaled,
+    "norm": layers.LayerNormalization,
+    "groups": lambda: layers.GroupNormalization(2),
+    "dropout": lambda: layers.Dropout(0.3),
+    "noise": lambda: layers.GaussianNoise(0.2),
+    "regularized": lambda: layers.Dense(WIDTH, kernel_regularizer="l2", bias_regularizer="l1"),
+    "active": lambda: layers.Dense(WIDTH, "tanh", activity_regularizer="l2"),
+    "added mean": lambda: Adds(square_mean),
+    "residual": lambda: _residual,
+    "gated": lambda: _gated,
+    "nested": lambda: _nested,
+    "shared": lambda: _shared,
+    "attention": lambda: _attended,
+    "frozen": lambda: layers.Dense(WIDTH, trainable=False),
+    "frozen batch norm": lambda: layers.BatchNormalization(trainable=False),
+}
+# What couples samples, and what a refusal must name.
+COUPLED_LAYERS = {
+    "minus mean": (MinusMean, "(MinusMean)"),
+    "shuffled": (Shuffled, "(Shuffled)"),
+    "added sum": (lambda: Adds(square_sum), "(Adds)"),
+    "added balance": (lambda: Adds(balance), "(Adds)"),
+    "added by statistics": (Crowd, "(Crowd)"),
+    "counter": (Counts, "(Counts)"),
+    "moving mean": (MovingMean, "(MovingMean)"),
+}
+COUPLED_LOSSES = {"contrastive": contrastive, "by deviation": by_deviation}
+_LOSSES = {
+    "mse": lambda: "mse",
+    "mae": lambda: "mae",
+    "sum": lambda: keras.losses.MeanSquaredError("sum"),
+    "huber": keras.losses.Huber,
+    "own": lambda: cubic,
+    "cosine": keras.losses.CosineSimilarity,
+    "ignored": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=1),
+}
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ def make_model(said):
     if said.coupling in COUPLED_LAYERS:
         trunk.insert(min(said.place, len(trunk)), COUPLED_LAYERS[said.coupling][0])
     for part in trunk:
-        x = part(x)
+        x = part()(x)
     outputs = [layers.Dense(OUT, name=f"out_{number}")(x) for number in range(len(said.losses))]
     losses = [_LOSSES[name]() for name in said.losses]
     if said.coupling in COUPLED_LOSSES:
@@ -138,13 +145,12 @@ def make_model(said):
         outputs.append(layers.Dense(OUT, name="steps")(each))
         losses.append(keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     model = keras.Model(inputs, outputs)
+    shares = [0.5 + 0.3 * index for index in range(len(losses))]
     metrics = [Largest() if name == "largest" else name for name in said.metrics]
     model.compile(
         "adam",
         losses,
-        loss_weights=[0.5 + 0.3 * index for index in range(len(losses))]
-        if said.loss_weights
-        else None,
+        loss_weights=shares if said.loss_weights else None,
         metrics=[metrics if _takes_numbers(said, 0) else [], *[[] for _ in losses[1:]]],
         **compile_options(),
     )
@@ -166,11 +172,9 @@ def _embed(x, has_steps):
 
 
 def _takes_numbers(said, index):
-    return (
-        said.losses[index] != "ignored"
-        or said.coupling in COUPLED_LOSSES
-        and (said.place % len(said.losses) == index)
-    )
+    """Whether the targets of an output are numbers, not classes."""
+    is_coupled = said.coupling in COUPLED_LOSSES and said.place % len(said.losses) == index
+    return is_coupled or said.losses[index] != "ignored"
 
 
 def make_batch(said, model):
@@ -188,7 +192,7 @@ def make_batch(said, model):
         y.append(draw.integers(0, OUT, (said.rows, STEPS)))
         weights.append(draw.random((said.rows, STEPS)).astype("float32") + 0.1)
     if len(y) == 1:
-        x, y, weights = x, y[0], weights[0]
+        y, weights = y[0], weights[0]
     return x, y, weights if said.weighted else None
 
 

@@ -17,6 +17,7 @@ from memfit.agent.phase_marks import Phases
 from memfit.agent.process_counts import read_software
 from memfit.agent.sampler import Counters, Sampler
 from memfit.failsafe import harmless
+from memfit.record.evidence import Uncontrolled
 from memfit.record.handover import sample_every_s
 from memfit.record.header import make_header
 from memfit.record.jsonl import Writer
@@ -92,6 +93,10 @@ class Recorder:
     def note_software(self) -> None:
         """Writes what is loaded by now."""
         self._writer.append(read_software())
+
+    def note_uncontrolled(self, why: str) -> None:
+        """Writes that a `fit` is not held to its budget."""
+        self._writer.append(Uncontrolled(time.monotonic(), why))
 
     def sample_if_due(self) -> Sample | None:
         """Returns a new sample, or the last one if another so soon would cost too much."""

@@ -13,6 +13,7 @@ from memfit.diagnose.killed import find_killed
 from memfit.diagnose.limits import find_near_limit, headroom_bytes, peak_rss_bytes
 from memfit.diagnose.ranking import find_causes
 from memfit.measure.limits import Limit
+from memfit.record.evidence import Uncontrolled
 from memfit.record.recording import Recording
 
 # Sent by users and schedulers to end a run; none of these is the script's failure.
@@ -33,6 +34,7 @@ class Diagnosis:
         phases: What the training did when.
         findings: What is wrong.
         points: Memory over time.
+        uncontrolled: Why calls of `fit` were not held to the budget, one sentence each.
     """
 
     verdict: str
@@ -44,11 +46,12 @@ class Diagnosis:
     phases: tuple[Phase, ...] = ()
     findings: tuple[Finding, ...] = ()
     points: tuple[Point, ...] = ()
+    uncontrolled: tuple[str, ...] = ()
 
     @property
     def has_problem(self) -> bool:
         """Whether memory needs a user's attention."""
-        is_grave = self.verdict in ("growing", "near_limit", "killed")
+        is_grave = self.verdict in ("growing", "near_limit", "killed") or bool(self.uncontrolled)
         return is_grave or any(finding.is_problem for finding in self.findings)
 
 
@@ -91,6 +94,7 @@ def diagnose(recording: Recording) -> Diagnosis:
         phases=phases,
         findings=findings,
         points=points,
+        uncontrolled=tuple(one.why for one in recording.of(Uncontrolled)),
     )
 
 

@@ -39,10 +39,13 @@ class Attempt:
         levers: What is to be installed for it; what else is installed is undone.
         num_samples: Samples in the batch that the step trains on. 0: no step runs, and what is
             taken before any is measured.
+        is_proof: Whether it is to be proved, on so many samples, that the levers leave the
+            training the same.
     """
 
     levers: Levers
     num_samples: int
+    is_proof: bool = False
 
     @property
     def size(self) -> int:
@@ -61,7 +64,6 @@ class Measurement:
         num_samples: Samples in its batch.
         step_s: How long a step took, once compiled.
         kept_bytes: What the process takes afterwards, with all given back that nothing holds.
-        is_counted: Whether nothing ran: the batch by itself is too much.
         inspection: What is known of the model, where no step was to run.
     """
 
@@ -71,7 +73,6 @@ class Measurement:
     num_samples: int = 0
     step_s: float = 0.0
     kept_bytes: int = 0
-    is_counted: bool = False
     inspection: "Inspection | None" = None
 
     @property
@@ -85,14 +86,18 @@ class Inspection:
     """What is known of a model before any step, once levers are installed.
 
     Attributes:
-        is_possible: Whether the levers can be installed. Otherwise nothing was changed.
-        changes: What was changed beside the size of micro-batches, in words.
+        is_possible: Whether the levers can be installed, or are proved to leave the training the
+            same. Otherwise nothing was changed.
+        why: What stands in the way of that, in words.
+        changes: What was changed beside the size of micro-batches, in words; of a proof, what it
+            found.
         counted_bytes: What the layers keep of a sample, and the sample itself, if it can be
             counted.
         counted_s: How long a sample takes at most, if it can be counted.
     """
 
     is_possible: bool = True
+    why: str = ""
     changes: tuple[str, ...] = ()
     counted_bytes: float | None = None
     counted_s: float | None = None

@@ -21,26 +21,26 @@ class Facts:
         batch_size: Samples in a batch.
         headroom: What may be used.
         place: The device that the budget is about; nothing for the memory of processes.
-        fed_bytes: What a sample of the batch takes in `fit`, before it is trained on.
         bend: How many times steeper than before memory may rise with the size.
         can_reset: Whether a peak can be measured after a higher one.
         why_whole: Why batches cannot be cut; `None` if they can.
         has_fixed_batch: Whether the model takes batches of one size only.
         is_exact: Whether BatchNormalization normalises over the whole batch.
         allows_precision: Whether lower precision is allowed.
+        allows_unverified: Whether levers are allowed of which nothing can be proved.
         remembered_size: The size that an earlier training found; `None` if there was none.
     """
 
     batch_size: int
     headroom: Headroom
     place: str = ""
-    fed_bytes: float = 0.0
     bend: float = 1.0
     can_reset: bool = True
     why_whole: str | None = None
     has_fixed_batch: bool = False
     is_exact: bool = False
     allows_precision: bool = False
+    allows_unverified: bool = False
     remembered_size: int | None = None
 
 
@@ -57,9 +57,6 @@ def explore(
         limit_bytes: No size is tried that seems to need more.
     """
     batch_size = facts.batch_size
-    least_bytes = idle.peak_bytes + round(batch_size * facts.fed_bytes)
-    if least_bytes > limit_bytes:  # the batch by itself, whatever the micro-batches
-        return idle, Measurement(1, least_bytes, is_counted=True)
     inspection = idle.inspection or Inspection()
     measured = [idle]
     sample_s = _LONG_S if inspection.counted_s is None else inspection.counted_s
@@ -70,8 +67,7 @@ def explore(
         size, sample_s = 1, _LONG_S
     while size is not None:
         one = yield _make_attempt(facts, levers, size, sample_s)
-        rest_bytes = round((batch_size - one.num_samples) * facts.fed_bytes)
-        measured.append(replace(one, peak_bytes=one.peak_bytes + rest_bytes))
+        measured.append(one)
         sample_s = one.sample_s or 0.0
         size = next_size(measured, batch_size, limit_bytes, inspection.counted_bytes, facts.bend)
     return tuple(measured)

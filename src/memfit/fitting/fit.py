@@ -4,20 +4,20 @@ import contextlib
 import contextvars
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from memfit.arguments import check_compiled
 from memfit.budget import Budget
 from memfit.errors import BudgetError, UsageError
-from memfit.fitting.gauges import find_gauge
-from memfit.fitting.preparation import prepare
+from memfit.fitting.arguments_of_fit import check_batch_size, name_arguments
+from memfit.fitting.held_fit import HeldFit, OnUncontrolled
+from memfit.fitting.levers.micro_batches import check_unguarded
 from memfit.fitting.request import Request
-from memfit.heap.release import release
 from memfit.messages import say
 from memfit.units import format_size
 from memfit.user_code.frames import is_user_file
 
-_KERAS_BATCH_SIZE = 32  # what Keras takes if nobody says
 _is_fitting = contextvars.ContextVar("memfit_is_fitting", default=False)
 
 
@@ -36,16 +36,19 @@ def fit(
 ) -> Any:
     """Trains like `model.fit`, within a budget of memory and with the same result.
 
-    Before training, steps of growing size are measured and undone; then the fastest way that fits
-    is chosen and printed: whole batches, micro-batches, recomputation. What was changed in
-    the model for it is put back at the end.
+    `model.fit` begins, and is held at its first batch. With that batch, steps of growing size are
+    measured and undone; then the fastest way that fits is chosen and printed: whole batches,
+    micro-batches, recomputation. What changes steps is proved first, on rows of the batch, to
+    leave the training the same. Then that very `fit` goes on. What was changed in the model for
+    it is put back at the end.
 
     Args:
         model: A compiled Keras model.
         *args: Those of `model.fit`.
         budget: The most memory that this process and those it starts may take, such as `"4GB"`.
         device_budget: Given instead: the most that tensors may take of each accelerator.
-        allow: What may change the result: `"precision"` for lower precision.
+        allow: What may change the result: `"precision"` for lower precision; `"unverified"` for
+            micro-batches of which it cannot be proved that they do not.
         batchnorm: How BatchNormalization may train in micro-batches: `"exact"` or `"micro"`, as in
             `memfit.split`.
         **kwargs: Those of `model.fit`.
@@ -79,13 +82,15 @@ def fit_within(
             "memfit.fit was called inside another memfit.fit, so two budgets would overlap. "
             "Call model.fit there: the outer budget covers it."
         )
-    token = _is_fitting.set(True)
-    try:
-        with contextlib.ExitStack() as changes:
-            arguments = prepare(original, model, args, kwargs, request, changes)
-            return _train(original, model, arguments, request)
-    finally:
-        _is_fitting.reset(token)
+    arguments = name_arguments(original, model, args, kwargs)
+    check_compiled(model)
+    check_unguarded(model)
+    check_batch_size(arguments)
+    with _fitting(), contextlib.ExitStack() as changes:
+        held = HeldFit(model, arguments, request, changes)
+        history = original(model, **held.arguments)
+        _tell_if_passed(held.read_peak() or 0, request.budget)
+        return history
 
 
 def fit_unchanged(
@@ -94,10 +99,11 @@ def fit_unchanged(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     budget: Budget,
+    note: OnUncontrolled,
 ) -> Any:
     """Calls the `fit` of a script that knows nothing of memfit, within a budget where that works.
 
-    A training that memfit cannot look into runs as it would without memfit, and is told of.
+    A training that memfit cannot control runs as it would without memfit, and is told of.
 
     Args:
         original: The model's own `fit`.
@@ -105,37 +111,42 @@ def fit_unchanged(
         args: What it is called with.
         kwargs: The same, by name.
         budget: What it may take.
+        note: Is told why a training is not controlled.
 
     Raises:
         BudgetError: The budget cannot be kept; nothing was trained.
     """
+
+    def tell(why: str) -> None:
+        say(f"THE BUDGET DOES NOT CONTROL THIS FIT, which runs as it is: {why}", wraps=True)
+        note(why)
+
     if _is_fitting.get():
         return original(model, *args, **kwargs)
+    with _fitting(), contextlib.ExitStack() as changes:
+        try:
+            check_compiled(model)
+            check_unguarded(model)
+            arguments = name_arguments(original, model, args, kwargs)
+            held = HeldFit(model, arguments, Request(budget), changes, tell)
+        except BudgetError:
+            raise
+        except Exception as error:  # noqa: BLE001  the script must go on
+            changes.close()
+            tell(str(error))
+            return original(model, *args, **kwargs)
+        history = original(model, **held.arguments)
+        _tell_if_passed(held.read_peak() or 0, budget)
+        return history
+
+
+@contextlib.contextmanager
+def _fitting() -> Iterator[None]:
     token = _is_fitting.set(True)
     try:
-        with contextlib.ExitStack() as changes:
-            request = Request(budget, batch_size=_KERAS_BATCH_SIZE)
-            try:
-                arguments = prepare(original, model, args, kwargs, request, changes)
-            except BudgetError:
-                raise
-            except Exception as error:  # noqa: BLE001  the script must go on
-                say(f"this fit runs without a budget. {error}", wraps=True)
-                changes.close()
-                return original(model, *args, **kwargs)
-            return _train(original, model, arguments, request)
+        yield
     finally:
         _is_fitting.reset(token)
-
-
-def _train(
-    original: Callable[..., Any], model: Any, arguments: dict[str, Any], request: Request
-) -> Any:
-    release()
-    with find_gauge(request.budget).watch() as read_peak:
-        history = original(model, **arguments)
-    _tell_if_passed(read_peak(), request.budget)
-    return history
 
 
 def _tell_if_passed(peak_bytes: int, budget: Budget) -> None:

@@ -23,17 +23,13 @@ class Gauge(Protocol):
         place: Where it is, such as `"GPU:0"`; nothing for the memory of processes.
         can_reset: Whether a peak can be read after a higher one.
         fit_copies: How many copies of whole arrays `fit` has there at once.
-        batch_copies: How many times its own size a batch of arrays takes there in `fit`, at least.
         bend: How many times steeper than before it may rise with the size of micro-batches.
-        copies_shuffled: Whether a shuffled batch takes more there than one in order.
     """
 
     place: str
     can_reset: bool
     fit_copies: int
-    batch_copies: float
     bend: float
-    copies_shuffled: bool
 
     def read(self) -> int:
         """Returns what is taken now."""
@@ -62,9 +58,7 @@ class HostGauge:
 
     def __init__(self, devices: Devices) -> None:
         self.fit_copies = devices.FIT_COPIES
-        self.batch_copies = devices.BATCH_COPIES
         self.bend = devices.BEND
-        self.copies_shuffled = devices.COPIES_SHUFFLED
 
     def read(self) -> int:
         """Returns what is resident now."""
@@ -106,9 +100,7 @@ class DeviceGauge:
     Written against what the frameworks document; not yet run on hardware.
     """
 
-    batch_copies = 1.0
     bend = 1.0
-    copies_shuffled = False
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices

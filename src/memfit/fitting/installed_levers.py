@@ -1,5 +1,8 @@
 """The levers that trial steps run with, installed in a model and undone again."""
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from memfit.backends.micro_batches import MicroBatches
@@ -7,9 +10,10 @@ from memfit.errors import UsageError
 from memfit.fitting.attempt import Levers, Recomputation
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.levers.change import Change
-from memfit.fitting.levers.micro_batches import install, make_micro_batches
+from memfit.fitting.levers.micro_batches import describe_split, install, make_micro_batches
 from memfit.fitting.levers.precision import reduce_precision
-from memfit.fitting.levers.recompute import install_recompute
+from memfit.fitting.levers.recompute import describe_recompute, install_recompute
+from memfit.fitting.proof.proof import Lever
 
 _PRECISION, _MICRO_BATCHES = "precision", "micro-batches"
 
@@ -31,6 +35,7 @@ class InstalledLevers:
         self._most_bytes = most_bytes
         self._installed: list[tuple[str | Recomputation, Change]] = []
         self._micro_batches: MicroBatches | None = None
+        self.collects: bool | None = None  # as was proved
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -58,6 +63,18 @@ class InstalledLevers:
             self._micro_batches.resize(levers.micro_batch_size)
         return True
 
+    def describe(self, levers: Levers) -> Lever:
+        """Returns levers that change no result as a proof sees them: all at once."""
+        parts = []
+        if levers.recompute is not None:
+            asked = levers.recompute
+            parts.append(
+                describe_recompute(self._model, asked.bytes_to_save, batch_size=asked.batch_size)
+            )
+        if levers.micro_batch_size is not None:
+            parts.append(describe_split(self._model, self._batchnorm))
+        return parts[0] if len(parts) == 1 else _join(*parts)
+
     def undo(self) -> None:
         """Undoes everything."""
         self.install(Levers())
@@ -68,10 +85,23 @@ class InstalledLevers:
         if lever == _PRECISION:
             return reduce_precision(self._model)
         self._micro_batches = make_micro_batches(self._model, size, self._batchnorm)
+        if self.collects is not None:
+            self._micro_batches.collects = self.collects
         # Once much is taken, malloc gives back what lies free between micro-batches: a heap in
         # which freed and living tensors lie mixed may grow by a tenth.
         self._micro_batches.after_each = lambda: self._gauge.trim_above(self._most_bytes)
         return install(self._model, self._micro_batches, self._batchnorm)
+
+
+def _join(first: Lever, last: Lever) -> Lever:
+    """Both levers, the last one on top."""
+
+    @contextlib.contextmanager
+    def install_both(size: int, collects: bool) -> Iterator[None]:
+        with first.install(size, collects), last.install(size, collects):
+            yield
+
+    return replace(last, install=install_both, name=f"{first.name}; {last.name}")
 
 
 def _in_order(levers: Levers) -> list[str | Recomputation]:

@@ -5,7 +5,6 @@ from memfit.fitting.exploration import Facts
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.levers.micro_batches import check_model, has_fixed_batch
-from memfit.fitting.loss_check import explain_coupling
 from memfit.fitting.request import Request
 from memfit.fitting.trial_steps import Prober
 
@@ -16,7 +15,7 @@ def find_facts(
     """Returns what is known before the first trial step.
 
     Args:
-        prober: Has a built and compiled model, and a batch of its data.
+        prober: Has a compiled model and a batch of its data.
         headroom: What may be used.
         request: What the user asks for.
         remembered_size: The size of a micro-batch that an earlier run found, if there was one.
@@ -25,19 +24,21 @@ def find_facts(
         batch_size=prober.batch_size,
         headroom=headroom,
         place=prober.gauge.place,
-        fed_bytes=prober.fed_bytes,
         bend=prober.gauge.bend,
         can_reset=prober.gauge.can_reset,
         why_whole=_find_why_whole(prober, request),
-        has_fixed_batch=has_fixed_batch(prober.model),
+        has_fixed_batch=prober.why_uncut is not None or has_fixed_batch(prober.model),
         is_exact=request.batchnorm == "exact" and bool(find_batchnorm(prober.model)),
         allows_precision="precision" in request.allow,
+        allows_unverified="unverified" in request.allow,
         remembered_size=remembered_size,
     )
 
 
 def _find_why_whole(prober: Prober, request: Request) -> str | None:
-    """Why batches cannot be cut; `None` if they can."""
+    """Why batches cannot be cut; `None` if they can, as far as can be told without a proof."""
+    if prober.why_uncut is not None:
+        return prober.why_uncut
     try:
         check_model(prober.model)
     except UsageError as error:
@@ -45,4 +46,4 @@ def _find_why_whole(prober: Prober, request: Request) -> str | None:
     layers = find_batchnorm(prober.model)
     if layers and request.batchnorm is None:
         return explain_batchnorm(layers)
-    return explain_coupling(prober.model, prober.batch)
+    return None

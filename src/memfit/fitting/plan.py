@@ -69,40 +69,70 @@ class Plan:
         return "\n".join(lines)
 
 
+# Two figures nearer to each other than this are told as one.
+_ALIKE = 1.05
+# From this share of what a step adds on, the part that no batch size changes is told.
+_MUCH = 0.2
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a budget cannot be kept, and what would do.
 
     Attributes:
         budget_bytes: The budget.
-        idle_bytes: What is taken before training.
+        idle_bytes: What is taken before the first step.
         batch_size: Samples in a batch.
-        fed_bytes: What is taken with one batch and its copies, where that is too much already.
-        least_bytes: The smallest budget that would do, where it is known.
+        least_bytes: The smallest budget that would do.
+        whole_bytes: The smallest budget for whole batches, where that is known.
+        fixed_bytes: What a step takes whatever its samples, where that is known.
         why_whole: Why batches have to stay whole; `None` if they run in micro-batches.
     """
 
     budget_bytes: int
     idle_bytes: int
     batch_size: int
-    fed_bytes: int | None = None
-    least_bytes: int | None = None
+    least_bytes: int
+    whole_bytes: int | None = None
+    fixed_bytes: int | None = None
     why_whole: str | None = None
 
     def __str__(self) -> str:
-        taken = (
-            f"The budget of {format_size(self.budget_bytes)} cannot be kept: "
-            f"{format_size(self.idle_bytes)} are in use before training, and"
-        )
-        if self.fed_bytes is not None:
-            return (
-                f"{taken} {format_size(self.fed_bytes)} with one batch of {self.batch_size} "
-                "and its copies, before the step itself. Give clearly more than that, or make "
-                "batch_size smaller."
-            )
-        what = "one sample at a time" if self.why_whole is None else "a whole batch"
-        why = f" {self.why_whole}" if self.why_whole is not None else ""
-        return (
-            f"{taken} {what} needs about {format_size(self.least_bytes or 0)} in all. Give at "
-            f"least that, or a smaller model.{why}"
-        )
+        sentences = [
+            f"The budget of {format_size(self.budget_bytes)} cannot be kept, and nothing was "
+            f"trained: {format_size(self.idle_bytes)} are in use before the first step.",
+            *self._tell_fixed(),
+            *self._tell_least(),
+        ]
+        if self.why_whole is not None:
+            sentences.append(self.why_whole)
+        return " ".join(sentences)
+
+    def _tell_fixed(self) -> list[str]:
+        """What neither smaller batches nor micro-batches save."""
+        if self.fixed_bytes is None or self.fixed_bytes < _MUCH * (
+            self.least_bytes - self.idle_bytes
+        ):
+            return []
+        return [
+            f"A step takes another {format_size(self.fixed_bytes)} whatever its samples: "
+            "gradients, what the optimizer computes, and what the framework needs to compile."
+        ]
+
+    def _tell_least(self) -> list[str]:
+        least = format_size(self.least_bytes)
+        if self.why_whole is not None:
+            return [
+                f"Batches of {self.batch_size} stay whole, and need a budget of about {least}. "
+                "Give at least that, or make batch_size or the model smaller."
+            ]
+        if self.whole_bytes is None or self.whole_bytes > _ALIKE * self.least_bytes:
+            return [
+                f"The smallest micro-batches need a budget of about {least}. Give at least that, "
+                "or make the model smaller."
+            ]
+        more = format_size(max(self.whole_bytes, self.least_bytes))
+        return [
+            f"Micro-batches would save next to nothing: give a budget of about {more}, with which "
+            f"batches of {self.batch_size} stay whole, or make the model smaller."
+        ]

@@ -1,6 +1,7 @@
 """The state of a training on disk: all variables that a model leads to, and random numbers."""
 
 import random
+import time
 from types import TracebackType
 from typing import Any
 
@@ -9,6 +10,30 @@ from memfit.backends.arrays_on_disk import Kept
 from memfit.fitting.reachable import walk
 from memfit.keras_private.layers import stored_value
 from memfit.keras_private.state import find_shared_seed, forget_shared_seed
+
+# A pipeline that reads ahead has filled its buffer when it has drawn nothing for so long.
+_QUIET_S = 0.02
+_LONGEST_S = 2.0
+
+
+def wait_until_quiet() -> None:
+    """Waits until no other thread draws random numbers of Python or NumPy.
+
+    A pipeline that reads ahead draws them for batches that are not asked for yet. Putting numbers
+    back meanwhile would have it draw some twice.
+    """
+    until_s = time.monotonic() + _LONGEST_S
+    before, now = None, _read_random()
+    while before != now and time.monotonic() < until_s:
+        time.sleep(_QUIET_S)
+        before, now = now, _read_random()
+
+
+def _read_random() -> tuple[Any, ...]:
+    import numpy as np
+
+    kind, keys, *rest = np.random.get_state()
+    return random.getstate(), kind, keys.tobytes(), *rest
 
 
 class Snapshot:

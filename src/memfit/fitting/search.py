@@ -34,6 +34,14 @@ _KEEPS = 0.8
 _ONCE_MORE = 1.03
 # Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
 _AMPLE = 2
+# A step with room for so much more than its layers are counted to keep needs no careful approach.
+_CLEARLY_TIMES, _CLEARLY_FIXED_BYTES = 10, 1_000_000_000
+# What one sample leaves alone tells nothing of how samples bear on each other.
+_FEWEST_PROVED = 2
+_TOO_FEW = (
+    "One sample at a time would fit, but that micro-batches train the same is proved with two "
+    'samples at once. Give a larger budget, or allow=("unverified",) to train without the proof.'
+)
 
 _Result = TypeVar("_Result")
 Search = Generator[Attempt, Measurement, _Result]
@@ -61,6 +69,8 @@ class _Search:
         self._explored: tuple[Measurement, ...] = ()
         self._changes: tuple[str, ...] = ()
         # Of all ways.
+        self._why_whole = facts.why_whole
+        self._proved: dict[Levers, Inspection] = {}
         self._verified: list[Measurement] = []
         self._kept_bytes = 0
 
@@ -68,32 +78,51 @@ class _Search:
         for way in self._ways():
             plan = yield from way
             if plan is not None:
+                plan = yield from self._prove(plan)
+            if plan is not None:
                 return replace(plan, refused=self._name_refused(plan))
+        yield from self._learn_slope()
         return self._refuse()
 
     def _ways(self) -> Iterator[Search[Plan | None]]:
         if self._facts.remembered_size is not None:
             yield self._try_remembered(self._facts.remembered_size)
+        yield self._try_at_once()
         yield from self._try_levers(Levers())
         if self._facts.allows_precision:
             yield from self._try_levers(Levers(lowers_precision=True))
 
     def _try_levers(self, levers: Levers) -> Iterator[Search[Plan | None]]:
-        yield self._try_plain(levers)
-        if not self._facts.is_exact:  # exact normalisation recomputes everything already
-            yield self._try_recomputing(levers)
+        for try_way in (self._try_plain, self._try_recomputing):
+            if try_way == self._try_recomputing and self._facts.is_exact:
+                return  # exact normalisation recomputes everything already
+            was_whole = self._is_whole
+            yield try_way(levers)
+            if self._is_whole and not was_whole:  # a proof has just found out
+                yield try_way(levers)
 
     def _try_remembered(self, size: int) -> Search[Plan | None]:
         """The size that an earlier training of this model found, if it still holds."""
         if size >= self._batch_size:
             return (yield from self._verify(Levers()))
-        if self._facts.why_whole is not None:
+        if self._is_whole:
             return None
         return (yield from self._verify(Levers(micro_batch_size=size)))
 
+    def _try_at_once(self) -> Search[Plan | None]:
+        """Whole batches, without growing towards them, if there is clearly room for more."""
+        idle = yield from self._look(Levers())
+        counted_bytes = idle.inspection.counted_bytes if idle and idle.inspection else None
+        if idle is None or counted_bytes is None:
+            return None
+        needed_bytes = _CLEARLY_FIXED_BYTES + _CLEARLY_TIMES * counted_bytes * self._batch_size
+        if idle.peak_bytes + needed_bytes > self._limit_bytes:
+            return None
+        return (yield from self._verify(Levers()))
+
     def _try_recomputing(self, levers: Levers) -> Search[Plan | None]:
         """Recomputes as little as may make it fit, then as much as there is."""
-        if self._facts.why_whole is None:
+        if not self._is_whole:
             return (yield from self._try_plain(replace(levers, recompute=Recomputation(None, 1))))
         whole_bytes = estimate_peak(self._first, self._batch_size)
         plan = None
@@ -108,7 +137,7 @@ class _Search:
 
     def _try_plain(self, levers: Levers) -> Search[Plan | None]:
         """Whole batches, or micro-batches of the largest size that fits."""
-        if self._facts.why_whole is not None:
+        if self._is_whole:
             return (yield from self._try_whole(levers))
         limit_bytes = self._limit_bytes
         cut = replace(levers, micro_batch_size=self._batch_size)
@@ -150,6 +179,44 @@ class _Search:
         self._first = self._first or (measured,)
         is_enough = fits(measured, self._headroom.hard_bytes)
         return self._plan(levers, measured, measured.step_s) if is_enough else None
+
+    def _prove(self, plan: Plan) -> Search[Plan | None]:
+        """The plan if its levers are proved to leave the training the same."""
+        levers = _without_size(plan.levers)
+        if levers == Levers():
+            return plan
+        if levers not in self._proved:
+            self._proved[levers] = yield from self._ask_proof(plan)
+        found = self._proved[levers]
+        if found.is_possible:
+            return replace(plan, changes=(*plan.changes, *found.changes))
+        if plan.size is not None:
+            self._why_whole = found.why
+        return None
+
+    def _ask_proof(self, plan: Plan) -> Search[Inspection]:
+        num_rows = plan.size or plan.batch_size
+        if num_rows == 1 and plan.batch_size > 1:
+            if not (yield from self._fits_proof(plan)):
+                if not self._facts.allows_unverified:
+                    return Inspection(is_possible=False, why=_TOO_FEW)
+                return Inspection(changes=("not proved: one sample at a time is too few",))
+            num_rows = _FEWEST_PROVED
+        proved = yield Attempt(plan.levers, num_rows, is_proof=True)
+        return proved.inspection or Inspection()
+
+    def _fits_proof(self, plan: Plan) -> Search[bool]:
+        """Whether as many samples fit at once as a proof needs."""
+        needed_bytes = estimate_peak(self._explored, _FEWEST_PROVED)
+        if needed_bytes is not None and needed_bytes > self._headroom.hard_bytes:
+            return False
+        measured = yield Attempt(replace(plan.levers, micro_batch_size=None), _FEWEST_PROVED)
+        return fits(measured, self._headroom.hard_bytes)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether batches have to stay whole."""
+        return self._why_whole is not None
 
     @property
     def _limit_bytes(self) -> int:
@@ -283,7 +350,7 @@ class _Search:
 
     def _name_refused(self, plan: Plan) -> tuple[str, ...]:
         refused = []
-        if self._facts.why_whole is not None and plan.changes:
+        if self._is_whole and plan.changes:
             refused.append("micro-batches (the model cannot be split)")
         if (plan.size or plan.changes) and not self._facts.allows_precision:
             refused.append('lower precision (needs allow=("precision",))')
@@ -291,20 +358,35 @@ class _Search:
 
     def _refuse(self) -> Refusal:
         """Says what would do."""
-        headroom, why_whole = self._headroom, self._facts.why_whole
-        counted = next((one for one in self._first if one.is_counted), None)
-        peak_bytes = None
-        if why_whole is not None:
-            peak_bytes = estimate_peak(self._first, self._batch_size)
-        needed_bytes = peak_bytes or self._find_least_peak() or headroom.idle_bytes
+        headroom, first = self._headroom, self._first
+        whole_bytes = estimate_peak(first, self._batch_size)
+        if self._is_whole:
+            needed_bytes = whole_bytes or self._find_least_peak()
+        else:
+            needed_bytes = estimate_peak(first, _FEWEST_PROVED) or self._find_least_peak()
+        fixed_bytes = estimate_peak(first, 0)
         return Refusal(
             budget_bytes=headroom.budget_bytes,
             idle_bytes=headroom.idle_bytes,
             batch_size=self._batch_size,
-            fed_bytes=None if counted is None else counted.peak_bytes,
-            least_bytes=round(_ONCE_MORE * headroom.smallest_budget(needed_bytes)),
-            why_whole=why_whole,
+            least_bytes=self._budget_for(needed_bytes or headroom.idle_bytes),
+            whole_bytes=None if whole_bytes is None else self._budget_for(whole_bytes),
+            fixed_bytes=None if fixed_bytes is None else fixed_bytes - headroom.idle_bytes,
+            why_whole=self._why_whole,
         )
+
+    def _learn_slope(self) -> Search[None]:
+        """Tries a smaller size where those that were tried do not tell what a sample needs."""
+        sizes = {one.size for one in self._first if one.size and not one.failed}
+        half = min(sizes, default=0) // 2
+        if not half or self._facts.has_fixed_batch or estimate_peak(self._first, 0) is not None:
+            return
+        levers = Levers() if self._is_whole else Levers(micro_batch_size=half)
+        measured = yield Attempt(levers, half if self._is_whole else self._batch_size)
+        self._first = (*self._first, measured)
+
+    def _budget_for(self, peak_bytes: int) -> int:
+        return round(_ONCE_MORE * self._headroom.smallest_budget(peak_bytes))
 
     def _find_least_peak(self) -> int | None:
         tried = self._verified or self._first
@@ -313,6 +395,12 @@ class _Search:
 
 def _resize(levers: Levers, size: int) -> Levers:
     return replace(levers, micro_batch_size=size)
+
+
+def _without_size(levers: Levers) -> Levers:
+    """What is proved: for micro-batches of any size, in full precision."""
+    size = None if levers.micro_batch_size is None else 1
+    return replace(levers, micro_batch_size=size, lowers_precision=False)
 
 
 def _seconds(measured: Sequence[Measurement], batch_size: int) -> dict[int, float]:

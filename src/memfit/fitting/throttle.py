@@ -10,6 +10,7 @@ tenth over some steps.
 import gc
 from typing import Any
 
+from memfit.backends import load
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.plan import Plan
@@ -31,49 +32,64 @@ def count_queued(array_bytes: int) -> int:
     return _OF_ARRAYS if array_bytes else _OF_PIPELINE
 
 
-def add_pace(
-    arguments: dict[str, Any], batch_bytes: int, gauge: Gauge, headroom: Headroom, plan: Plan
-) -> dict[str, Any]:
-    """Returns the arguments for `fit`, with a callback that waits for each step if need be.
-
-    Args:
-        arguments: Those of `fit`, by name.
-        batch_bytes: The size of a batch.
-        gauge: The memory that the budget is about.
-        headroom: What may be used of it.
-        plan: How it is trained; where there is room for much more, nothing is held back.
-    """
+def add_callback(arguments: dict[str, Any], callback: Any) -> dict[str, Any]:
+    """Returns the arguments for `fit`, by name, with one more callback."""
     import keras
 
-    left_bytes = headroom.budget_bytes - plan.peak_bytes
-    if left_bytes >= max(_MOST_AHEAD * batch_bytes, _AMPLE_SHARE * headroom.budget_bytes):
-        return arguments
-    # A step adds so much at most, if it can use nothing of what the one before has freed.
-    pace = make_pace(gauge, headroom.budget_bytes - (plan.peak_bytes - headroom.idle_bytes))
     given = arguments.get("callbacks")
     if isinstance(given, keras.callbacks.CallbackList):
-        given.append(pace)
-        return arguments
-    return {**arguments, "callbacks": [*keras.tree.flatten(given or []), pace]}
+        given.append(callback)
+        return dict(arguments)
+    return {**arguments, "callbacks": [*keras.tree.flatten(given or []), callback]}
 
 
-def make_pace(gauge: Gauge, most_kept_bytes: int) -> Any:
+def find_most_kept(headroom: Headroom, plan: Plan, batch_bytes: int) -> int | None:
+    """Returns what may be taken between steps; `None` if there is room for much more.
+
+    Args:
+        headroom: What may be used.
+        plan: How it is trained.
+        batch_bytes: The size of a batch.
+    """
+    left_bytes = headroom.budget_bytes - plan.peak_bytes
+    if left_bytes >= max(_MOST_AHEAD * batch_bytes, _AMPLE_SHARE * headroom.budget_bytes):
+        return None
+    # A step adds so much at most, if it can use nothing of what the one before has freed.
+    return headroom.budget_bytes - (plan.peak_bytes - headroom.idle_bytes)
+
+
+def make_pace(gauge: Gauge, most_kept_bytes: int | None = None) -> Any:
     """Returns a callback that waits for each step and lets go of what it leaves behind.
+
+    It does so before the next one: that it is there makes Keras wait for nothing.
 
     Args:
         gauge: The memory that is looked at.
-        most_kept_bytes: When more is taken after a step, free memory is given back.
+        most_kept_bytes: When more is taken between steps, free memory is given back; with `None`
+            the callback does nothing. An attribute of it, which may be set while `fit` runs.
     """
     import keras
 
     class Pace(keras.callbacks.Callback):  # type: ignore[misc]
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            """That it is here makes Keras wait for the step."""
-            gc.collect(0)
-            gauge.trim_above(most_kept_bytes)
+        def __init__(self) -> None:
+            super().__init__()
+            self.most_kept_bytes = most_kept_bytes
+            self._trained: Any = None
 
-        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        def set_model(self, model: Any) -> None:
+            """Asking the callback for its model would cost JAX a synchronisation."""
+            super().set_model(model)
+            self._trained = model
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            """Waits until the step before is done."""
+            if self.most_kept_bytes is not None:
+                load("first_step").wait(self._trained)
+                gc.collect(0)
+                gauge.trim_above(self.most_kept_bytes)
+
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
             """The same in validation."""
-            self.on_train_batch_end(batch, logs)
+            self.on_train_batch_begin(batch)
 
     return Pace()

@@ -169,8 +169,6 @@ def own_added_losses(layer: Any) -> list[Any]:
 
 
 @relies_on(f"{_LAYER}._clear_losses")
-def take_losses(model: Any) -> list[Any]:
-    """Returns the losses that layers added in the last call, and has the layers forget them."""
-    losses = list(model.losses)
+def forget_added_losses(model: Any) -> None:
+    """Has all layers forget the losses that they added in the last call."""
     model._clear_losses()
-    return losses

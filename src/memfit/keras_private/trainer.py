@@ -18,33 +18,8 @@ def build_with(model: Any, batch: Any) -> None:
 
 
 def is_built(model: Any) -> bool:
-    """Returns whether Keras would begin `fit` without a look at the data."""
+    """Returns whether layers, losses and metrics have seen a batch."""
     return all(layer.built for layer in all_layers(model)) and are_losses_built(model)
-
-
-@relies_on(f"{_TRAINER}._symbolic_build")
-@contextlib.contextmanager
-def looking_once(model: Any) -> Iterator[None]:
-    """Lets `fit` take a first look at its data, as it does with a model that is not built.
-
-    That look draws from the numbers that shuffle: without it the order would be another.
-    """
-    build = model._symbolic_build
-
-    def look_and_build(iterator: Any = None, data_batch: Any = None) -> None:
-        model.__dict__.pop("_symbolic_build", None)
-        if iterator is not None:
-            for _, _, data in iterator:
-                if not isinstance(data, list | tuple):
-                    next(data)
-                break
-        build(iterator=iterator, data_batch=data_batch)
-
-    model.__dict__["_symbolic_build"] = look_and_build
-    try:
-        yield
-    finally:
-        model.__dict__.pop("_symbolic_build", None)
 
 
 # What `fit` keeps in a model while it runs; `_jax_state` only on JAX.
@@ -95,6 +70,13 @@ def set_optimizer(model: Any, optimizer: Any) -> None:
     compiled_with = getattr(getattr(model, "_compile_config", None), "config", None)
     if compiled_with is not None:
         compiled_with["optimizer"] = optimizer
+
+
+@relies_on(_TRAINER)
+def find_fit(model: Any) -> Any:
+    """Returns Keras's own `fit` for this model, also where its class has another around it."""
+    owners = (one for one in type(model).__mro__ if one.__module__.startswith("keras."))
+    return next(vars(one)["fit"] for one in owners if "fit" in vars(one))
 
 
 @relies_on(_TRAINER)
@@ -170,6 +152,12 @@ def take_jax_state(model: Any, kinds: Sequence[str], *, is_purged: bool) -> tupl
     state: tuple[Any, ...] = model._get_jax_state(**asked, purge_model_variables=is_purged)
     model._jax_state_synced = False
     return state
+
+
+@relies_on("keras.src.backend.jax.trainer.JAXTrainer._jax_state", backend="jax")
+def running_jax_state(model: Any) -> Any:
+    """Returns what the last step gave as values of the variables; `None` outside of `fit`."""
+    return getattr(model, "_jax_state", None)
 
 
 @relies_on("keras.src.backend.common.variables.Variable._value")

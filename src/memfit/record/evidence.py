@@ -247,3 +247,14 @@ class Hinted(Evidence, frozen=True):
     line: int
     message: str
     fix: str | None = None
+
+
+class Uncontrolled(Evidence, frozen=True):
+    """A `fit` that ran as without a budget, although one was given.
+
+    Attributes:
+        t_s: When it was found out.
+        why: A sentence.
+    """
+
+    why: str

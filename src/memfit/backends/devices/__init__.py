@@ -32,15 +32,11 @@ class Devices(Protocol):
 
     Attributes:
         FIT_COPIES: How many copies of whole arrays Keras's `fit` has at once for this framework.
-        BATCH_COPIES: How many times its own size a batch of arrays takes in `fit`, at least.
         BEND: How many times steeper than from size to size before the memory of a step may rise.
-        COPIES_SHUFFLED: Whether a shuffled batch takes a copy that one in order does not.
     """
 
     FIT_COPIES: int
-    BATCH_COPIES: float
     BEND: float
-    COPIES_SHUFFLED: bool
 
     def read_devices(self) -> tuple[DeviceMemory, ...]:
         """Returns the devices in use; none before the script has used one."""

@@ -8,13 +8,7 @@ from memfit.backends.devices import DeviceMemory
 FIT_COPIES = 0
 
 
-BATCH_COPIES = 2.0
-
-
 BEND = 1.5  # small micro-batches take less than what compiling them takes
-
-
-COPIES_SHUFFLED = True
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:

@@ -8,13 +8,7 @@ from memfit.backends.devices import DeviceMemory
 FIT_COPIES = 2
 
 
-BATCH_COPIES = 3.4
-
-
 BEND = 1.1  # its pool takes more for tensors of a new size
-
-
-COPIES_SHUFFLED = False
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:

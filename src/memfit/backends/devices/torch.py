@@ -8,13 +8,7 @@ from memfit.backends.devices import DeviceMemory
 FIT_COPIES = 0
 
 
-BATCH_COPIES = 3.1
-
-
 BEND = 1.4  # what malloc wastes grows with the tensors
-
-
-COPIES_SHUFFLED = False
 
 
 def read_devices() -> tuple[DeviceMemory, ...]:

@@ -48,3 +48,9 @@ class FirstStep(Protocol):
         Raises:
             UsageError: The model cannot be held, and why.
         """
+
+    def make_feed(self, batch: Any) -> Any:
+        """Returns what Keras asks a data adapter for: this batch, once, and no copy of it."""
+
+    def wait(self, model: Any) -> None:
+        """Waits inside of `fit` until the last step is done, where steps are only begun."""

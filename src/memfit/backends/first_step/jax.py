@@ -8,7 +8,13 @@ import jax
 
 from memfit.backends.first_step import OnFirst, Which
 from memfit.backends.first_step.holding import Holding
-from memfit.keras_private.trainer import attach_jax_state, has_values, jax_step, take_jax_state
+from memfit.keras_private.trainer import (
+    attach_jax_state,
+    has_values,
+    jax_step,
+    running_jax_state,
+    take_jax_state,
+)
 
 _TRAINING = ("trainable", "non_trainable", "optimizer", "metrics")
 _TESTING = ("trainable", "non_trainable", "metrics")
@@ -59,3 +65,13 @@ def _trace(function: Any, state: Any, batch: Any) -> None:
     step = jax_step(function)
     if hasattr(step, "lower"):
         jax.eval_shape(step, state, batch)
+
+
+def make_feed(batch: Any) -> Any:
+    """Returns an iterator."""
+    return iter([batch])
+
+
+def wait(model: Any) -> None:
+    """Waits for what the last step computes, which may be up to 32 steps behind."""
+    jax.block_until_ready(running_jax_state(model))

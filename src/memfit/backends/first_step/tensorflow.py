@@ -32,7 +32,7 @@ def _intercept(holding: Holding, function: Any, iterator: Any) -> Any:
     else:
         held = itertools.chain(taken, iterator)
     _trace(function, held, taken[0])
-    holding.call_first(taken[0])
+    holding.call_first(_without_optionals(taken[0]))
     del taken
     return holding.function(held)
 
@@ -57,3 +57,27 @@ def _trace(function: Any, held: Any, batch: Any) -> None:
         step, data = getattr(on_batch, "__wrapped__", None), batch
     if hasattr(step, "get_concrete_function"):
         step.get_concrete_function(data)
+
+
+def _without_optionals(batch: Any) -> Any:
+    """Puts `None` where the data has a `tf.experimental.Optional` instead, as a step sees it."""
+    return tf.nest.map_structure(
+        lambda leaf: None if isinstance(leaf, tf.experimental.Optional) else leaf, batch
+    )
+
+
+def make_feed(batch: Any) -> Any:
+    """Returns a dataset of any number of samples, as that of arrays is; so the step is the same."""
+    dataset = tf.data.Dataset.from_tensors(batch)
+    spec = tf.nest.map_structure(_relax, dataset.element_spec)
+    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), spec)
+
+
+def _relax(spec: Any) -> Any:
+    if not isinstance(spec, tf.TensorSpec) or not spec.shape.rank:
+        return spec
+    return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype)
+
+
+def wait(model: Any) -> None:
+    """What is begun on a GPU takes its memory in the order in which it was begun."""

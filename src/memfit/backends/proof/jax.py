@@ -61,7 +61,7 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
     """Returns what runs forward passes: compiled once for each number of rows."""
     import keras
 
-    @jax.jit
+    @jax.jit  # type: ignore[untyped-decorator]
     def run(trainable: Any, others: Any, x: Any, turn: Any) -> tuple[Any, Any, Any]:
         before, held.turn = held.turn, turn
         try:

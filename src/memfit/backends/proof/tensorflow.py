@@ -10,7 +10,7 @@ from tensorflow.python.eager import context
 
 from memfit.backends.proof import Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
-from memfit.keras_private.layers import get_mask, take_losses
+from memfit.keras_private.layers import forget_added_losses, get_mask
 from memfit.keras_private.trainer import call_model
 
 IS_EAGER = True
@@ -71,15 +71,22 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
     def predict(x: Any) -> tuple[Any, list[Any], list[Any]]:
         y_pred = call_model(model, x, is_training=True)
         masks = [get_mask(one) for one in keras.tree.flatten(y_pred)]
-        return y_pred, masks, [keras.ops.sum(one) for one in take_losses(model)]
+        return y_pred, masks, [keras.ops.sum(one) for one in model.losses]
 
-    return predict if model.run_eagerly else _in_graphs(predict, held)
+    return predict if model.run_eagerly else _in_graphs(model, predict, held)
 
 
-def _in_graphs(predict: Predict, held: HeldDraws) -> Predict:
+def _in_graphs(model: Any, predict: Predict, held: HeldDraws) -> Predict:
     """Runs it in graphs; one knows the draws of its turn only."""
     graphs: dict[int, Any] = {}
-    return lambda x: graphs.setdefault(held.turn, tf.function(predict))(x)
+
+    def predict_in_graph(x: Any) -> tuple[Any, list[Any], list[Any]]:
+        found: tuple[Any, list[Any], list[Any]]
+        found = graphs.setdefault(held.turn, tf.function(predict))(x)
+        forget_added_losses(model)  # they are of the graph
+        return found
+
+    return predict_in_graph
 
 
 def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:

@@ -8,7 +8,7 @@ import torch
 
 from memfit.backends.proof import Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
-from memfit.keras_private.layers import get_mask, take_losses
+from memfit.keras_private.layers import get_mask
 from memfit.keras_private.trainer import call_model
 
 IS_EAGER = True
@@ -58,7 +58,7 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
         with torch.no_grad():
             y_pred = call_model(model, x, is_training=True)
             masks = [get_mask(one) for one in keras.tree.flatten(y_pred)]
-            return y_pred, masks, [keras.ops.sum(one) for one in take_losses(model)]
+            return y_pred, masks, [keras.ops.sum(one) for one in model.losses]
 
     return predict
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from memfit.backends import load
-from memfit.backends.proof import Predict
 from memfit.backends.micro_batches.loss_weights import NeedsTotalsError, counted, weighed
+from memfit.backends.proof import Predict
 from memfit.fitting.proof.differences import gradient_errors, root_mean_square, value_errors
 from memfit.fitting.proof.rows import Rows, leaves, more_rows, take, to_tensors
 from memfit.keras_private.layers import set_mask
-from memfit.keras_private.losses import compute_loss, untracked
+from memfit.keras_private.losses import built_losses, compute_loss, untracked
 
 # Predictions and their gradients are in memory a few times.
 _MOST_BYTES = 2**25
@@ -49,6 +49,9 @@ def measure_losses(model: Any, batch: Any, few: Rows, predict: Predict) -> LossE
     for part, share in few.parts() if whole else ():
         _, _, found = predict(to_tensors(part)[0])
         added = [total + share * _number(one) for total, one in zip(added, found, strict=True)]
+    added_errors = value_errors([_number(one) for one in whole], added)
+    if not _has_loss(model):
+        return LossErrors([], added_errors)
     row_bytes = sum(map(_count_bytes, leaves(first))) / few.number
     rows = more_rows(batch, few, min(_MOST_ROWS, int(_MOST_BYTES / max(row_bytes, 1))))
     predictions = _Predictions(model, rows, [(first, masks)])
@@ -58,7 +61,14 @@ def measure_losses(model: Any, batch: Any, few: Rows, predict: Predict) -> LossE
     if tiled is not None:
         again = predictions.compare(tiled)
         errors = [max(pair) for pair in zip(errors, again, strict=True)]
-    return LossErrors(errors, value_errors([_number(one) for one in whole], added))
+    return LossErrors(errors, added_errors)
+
+
+def _has_loss(model: Any) -> bool:
+    """Whether the model has a loss beside those that layers add."""
+    import keras
+
+    return bool(built_losses(model)) or type(model).compute_loss is not keras.Model.compute_loss
 
 
 def measure_predictions(rows: Rows, predict: Predict) -> float:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memfit.backends import load
-from memfit.backends.proof import Predict
 from memfit.backends.out_of_memory import is_out_of_memory
+from memfit.backends.proof import Predict
 from memfit.fitting.proof.counters import Counter, counts_calls
 from memfit.fitting.proof.differences import (
     MOST_NOISE,

@@ -41,12 +41,25 @@ def to_plain(run: Run) -> dict[str, Any]:
             "code": ended.code if ended else None,
             "signal": ended.signal if ended else None,
         },
+        "budget": _budget(run),
         "backend": software.backend if software else None,
         "versions": _versions(recording),
         "overhead": {"probe_s": _probe_s(recording), "wall_s": round(recording.duration_s, 3)},
         "run": recording.name,
         "why_unknown": diagnosis.why_unknown,
         "notes": [*recording.notes, *(trouble.message for trouble in recording.troubles)],
+    }
+
+
+def _budget(run: Run) -> dict[str, Any] | None:
+    header, uncontrolled = run.recording.header, run.diagnosis.uncontrolled
+    if header is None or header.budget is None:
+        return None
+    return {
+        "size_bytes": header.budget.size_bytes,
+        "place": header.budget.place,
+        "controlled": not uncontrolled,
+        "why": uncontrolled[0] if uncontrolled else None,
     }
 
 

@@ -1,5 +1,8 @@
 """What a diagnosis says in words: the same sentences in the terminal and on the page."""
 
+from collections.abc import Sequence
+
+from memfit.budget import Budget
 from memfit.diagnose.causes.catalogue import cause_of
 from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.diagnosis import Diagnosis, Run
@@ -127,6 +130,8 @@ def _budget(run: Run) -> list[str]:
     """What became of `memfit run --budget`; of a script that failed its own words tell more."""
     recording, diagnosis = run.recording, run.diagnosis
     budget = recording.header.budget if recording.header else None
+    if budget is not None and diagnosis.uncontrolled:
+        return [_tell_uncontrolled(budget, diagnosis.uncontrolled)]
     if budget is None or budget.place != "host":
         return []
     if diagnosis.peak_bytes is None or diagnosis.verdict == "failed":
@@ -138,6 +143,11 @@ def _budget(run: Run) -> list[str]:
         return [f"{the_budget} was kept."]
     more = format_size(diagnosis.peak_bytes - budget.size_bytes)
     return [f"{the_budget} was exceeded by {more}."]
+
+
+def _tell_uncontrolled(budget: Budget, reasons: Sequence[str]) -> str:
+    number = "ONE CALL OF FIT" if len(reasons) == 1 else f"{len(reasons)} CALLS OF FIT"
+    return f"THE BUDGET OF {budget} DID NOT CONTROL {number}: {reasons[0]}"
 
 
 def _how_it_ended(recording: Recording) -> str:
