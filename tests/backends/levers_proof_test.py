@@ -7,6 +7,8 @@ nothing changed; what is the same training goes on with that very batch.
 import copy
 import pickle
 import random
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -210,7 +212,7 @@ def test_a_metric_that_needs_the_batch_is_refused_or_told_right():
 def test_random_numbers_that_keras_does_not_control_are_refused_unless_allowed(capsys):
     model = build(random_layer)
     split(model, 5)
-    with pytest.raises(UsageError, match="'noisy' .* that Keras does not control"):
+    with pytest.raises(UsageError, match=r"'noisy' .* that Keras does not control"):
         fit(model)
     assert_untouched(model)
 
@@ -260,7 +262,7 @@ ORDINARY = {
     "split": lambda model: split(model, 5),
     "split, larger than the batch": lambda model: split(model, 50),
     "guard": lambda model: guard(model, size=5),
-    "recompute": lambda model: recompute(model),
+    "recompute": recompute,
     "recompute, split": lambda model: (recompute(model), split(model, 5)),
     "split, recompute": lambda model: (split(model, 5), recompute(model)),
     "recompute, guard": lambda model: (recompute(model), guard(model, size=5)),
@@ -425,3 +427,42 @@ def test_what_is_copied_is_the_plain_model(way, has_trained, tmp_path):
     if way != "clone":
         assert_equal(other.get_weights(), model.get_weights())
         np.testing.assert_allclose(other.predict(X, verbose=0), model.predict(X, verbose=0), 1e-6)
+
+
+LOADS_WITHOUT_MEMFIT = """
+import pickle, sys
+sys.modules["memfit"] = None  # importing it is an error
+import keras, numpy as np
+folder = sys.argv[1]
+x = np.load(folder + "/x.npy")
+whole = keras.saving.load_model(folder + "/m.keras")
+pickled = pickle.load(open(folder + "/m.pickle", "rb"))
+weights = keras.models.clone_model(whole)
+weights.load_weights(folder + "/m.weights.h5")
+found = [one.predict(x, verbose=0) for one in (whole, pickled, weights)]
+if keras.backend.backend() == "tensorflow":
+    found.append(np.array(keras.layers.TFSMLayer(folder + "/exported", "serve")(x)))
+np.save(folder + "/found.npy", np.stack(found))
+"""
+
+
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_what_is_written_loads_where_memfit_is_not(is_undone, tmp_path):
+    if is_undone and BACKEND != "torch":
+        pytest.skip("a process takes long, and what is shown is the same")
+    model = plain() if BACKEND == "jax" else deep()
+    changes = [split(model, 5)] if BACKEND == "jax" else [recompute(model), split(model, 5)]
+    fit(model)
+    for change in changes if is_undone else ():
+        change.undo()
+
+    model.save(tmp_path / "m.keras")
+    model.save_weights(tmp_path / "m.weights.h5")
+    (tmp_path / "m.pickle").write_bytes(pickle.dumps(model))
+    np.save(tmp_path / "x.npy", X)
+    if BACKEND == "tensorflow":
+        model.export(tmp_path / "exported", verbose=False)
+    subprocess.run([sys.executable, "-c", LOADS_WITHOUT_MEMFIT, str(tmp_path)], check=True)
+
+    for found in np.load(tmp_path / "found.npy"):
+        np.testing.assert_allclose(found, model.predict(X, verbose=0), rtol=1e-5, atol=1e-6)

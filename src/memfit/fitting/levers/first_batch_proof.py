@@ -1,5 +1,6 @@
 """A lever that changes nothing before it is proved, on the first batch of the user's own data."""
 
+import contextlib
 import functools
 import random
 import weakref
@@ -17,6 +18,7 @@ from memfit.fitting.proof.rows import FEW_ROWS, MOST_ROWS
 from memfit.fitting.proof.verdict import Verdict
 from memfit.keras_private.layers import all_layers
 from memfit.keras_private.losses import loss_tracker
+from memfit.keras_private.trainer import build_with, is_built
 
 
 class FirstBatchProof:
@@ -64,6 +66,7 @@ class FirstBatchProof:
         import keras
 
         self._verdicts.pop(which, None)
+        _build(self._model, batch)
         lever = self._describe()
         if lever.cuts and "call" in vars(self._model):
             lever = _on_top_of(self._model, lever)
@@ -99,10 +102,10 @@ class HeldLever:
         self._installed: Change | None = None
         self._undo_holds: list[Callable[[], None]] = []
         self._drawn: _RandomNumbers | None = None
+        self._is_over = False
 
-    def hold(self) -> None:
-        """Waits for the first batch."""
-        kinds: tuple[Which, ...] = ("train", "test")
+    def hold(self, *kinds: Which) -> None:
+        """Waits for the first batch of a training, an evaluation, or both."""
         for which in kinds:
             on_first = functools.partial(self._on_first, which)
             on_begin = functools.partial(self._on_begin, which)
@@ -114,10 +117,12 @@ class HeldLever:
         self._installed = self._install()
 
     def undo(self) -> None:
-        """Puts everything back."""
+        """Puts everything back; once."""
+        if self._is_over:
+            return
+        self._is_over = True
         for undo in self._undo_holds:
             undo()
-        self._undo_holds = []
         self._uninstall()
         forget_functions(self._model)
         self._end()
@@ -182,6 +187,13 @@ def _on_top_of(model: Any, lever: Lever) -> Lever:
         return Change("", undo)
 
     return replace(lever, install=install, name=f"{lever.name}, on top of another")
+
+
+def _build(model: Any, batch: Any) -> None:
+    """Builds what Keras would build inside of its first step."""
+    if not is_built(model):
+        with contextlib.suppress(Exception):  # a `call` that only runs on real values
+            build_with(model, batch)
 
 
 def _describe_compiled(model: Any) -> tuple[Any, ...]:

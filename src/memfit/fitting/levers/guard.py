@@ -2,10 +2,11 @@
 
 import functools
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memfit.arguments import check_whole_number
 from memfit.backends import load
 from memfit.backends.first_step import Which
 from memfit.backends.first_step.holding import put_below
@@ -86,17 +87,39 @@ def guard(
         ```
     """
     check_allow(allow)
+    _check_arguments(size, batchnorm)
     check_steps(model)
     check_unguarded(model)
     check_whole(model)
     _check_functions(model)
     proof = FirstBatchProof(model, functools.partial(_describe, model, batchnorm), allow)
+    guards = [_Guard(MicroBatchSize(size or WHOLE, calm_batches), proof, which) for which in _KINDS]
+    uninstall = _install(model, guards, batchnorm)
+
+    def collect() -> Change:
+        for one in guards:
+            one.micro_batches.collects = proof.collects
+        return Change("", lambda: None)
+
+    held = HeldLever(model, proof, collect, uninstall)
+    if size is not None:
+        held.hold(*_KINDS)
+    return Change(
+        "a batch that runs out of memory is run again in smaller micro-batches", held.undo
+    )
+
+
+def _install(model: Any, guards: Sequence["_Guard"], batchnorm: str | None) -> Callable[[], None]:
+    """Has the guards make the functions of the model; returns what undoes it."""
     undo_build = guard_build(model.optimizer) if model.optimizer is not None else None
-    undo_makers = []
-    for which in _KINDS:
-        tries = _Guard(MicroBatchSize(size or WHOLE, calm_batches), proof, which)
-        maker = _make_maker(model, f"{which}_function", tries, batchnorm)
-        undo_makers.append(put_below(model, f"make_{which}_function", maker))
+    undo_makers = [
+        put_below(
+            model,
+            f"make_{one.which}_function",
+            _make_maker(model, f"{one.which}_function", one, batchnorm),
+        )
+        for one in guards
+    ]
     forget_functions(model)
 
     def uninstall() -> None:
@@ -106,12 +129,17 @@ def guard(
             undo()
         forget_functions(model)
 
-    held = HeldLever(model, proof, lambda: Change("", lambda: None), uninstall)
+    return uninstall
+
+
+def _check_arguments(size: object, batchnorm: object) -> None:
     if size is not None:
-        held.hold()
-    return Change(
-        "a batch that runs out of memory is run again in smaller micro-batches", held.undo
-    )
+        check_whole_number("size", size)
+    if batchnorm not in (None, "micro"):
+        raise UsageError(
+            f'batchnorm must be "micro" or left out. Received: batchnorm={batchnorm!r}. Exact '
+            'statistics are for memfit.split(model, size, batchnorm="exact").'
+        )
 
 
 def _describe(model: Any, batchnorm: str | None) -> Lever:
@@ -213,7 +241,7 @@ class _Guard:
 
     def __init__(self, size: MicroBatchSize, proof: FirstBatchProof, which: Which) -> None:
         self._size = size
-        self._which: Which = which
+        self.which: Which = which
         self.proof = proof
         self.micro_batches = MicroBatches(WHOLE)
 
@@ -258,8 +286,8 @@ class _Guard:
             return f"the batch was run in micro-batches of {sizes}; not even one sample fits. "
         try:
             step.check_cuttable()
-            if not self.proof.holds(self._which):
-                step.pause(lambda batch: self.proof.check(batch, self._which))
+            if not self.proof.holds(self.which):
+                step.pause(lambda batch: self.proof.check(batch, self.which))
         except UsageError as error:
             return f"the batch could not be run in micro-batches. {error} "
         self.micro_batches.collects = self.proof.collects

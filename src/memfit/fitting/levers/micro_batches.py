@@ -84,7 +84,7 @@ def split(
     with install_cut() as tried:  # what the model is not made for shows here
         text = str(tried)
     held = HeldLever(model, proof, install_cut, lambda: _split.discard(model))
-    held.hold()
+    held.hold("train", "test")
     _split.add(model)
     return Change(text, held.undo)
 

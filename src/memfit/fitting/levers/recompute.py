@@ -68,7 +68,7 @@ def recompute(
         text = str(tried)
     describe = functools.partial(describe_recompute, model, bytes_to_save, batch_size=batch_size)
     held = HeldLever(model, FirstBatchProof(model, describe, allow), install)
-    held.hold()
+    held.hold("train")
     held.install()  # the model may be a part of another, which is the one that trains
     return Change(text, held.undo)
 

@@ -17,6 +17,12 @@ _NO_MEMORY = (
     f'once. Use a smaller model or smaller samples, or give allow=("{UNVERIFIED}",) to train all '
     "the same."
 )
+# Of a lever that leaves batches whole, it is not the samples that are at fault.
+_NOT_ALONE = (
+    "The training would not be the same: on the first batch, a step with this change left other "
+    "gradients, variables or metrics than one without. Train without it, or look for a layer that "
+    "does more when it runs twice, such as one that counts its calls."
+)
 
 
 def check_same(
@@ -48,7 +54,8 @@ def check_same(
     if verdict.is_same:
         return verdict
     if verdict.outcome is Outcome.DIFFERENT or UNVERIFIED not in allow:
-        raise UsageError(verdict.why)
+        is_other = verdict.outcome is Outcome.DIFFERENT and not lever.cuts
+        raise UsageError(_NOT_ALONE if is_other else verdict.why)
     reason = verdict.why.partition(". ")[0].rstrip(".")
     say(f'trained without a proof, as allow=("{UNVERIFIED}",) says. {reason}.', wraps=True)
     return verdict
