@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -q --durations=15
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-parallel test-measures test-repeats check unit format zoo \
-  bench bench-fit bench-stream seeds folklore pictures docs shape clean
+  bench bench-fit bench-stream exact seeds folklore pictures docs shape clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -80,6 +80,9 @@ pictures: $(STAMPS)-test  ## run trainings under memfit and draw the pictures of
 docs: $(STAMPS)-docs  ## build the site into build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open build/site/index.html; with search: python3 -m http.server -d build/site"
+
+exact: $(STAMPS)-test  ## count in which cases micro-batches are exact, and in which refused (some 20 minutes)
+	$(BIN)/python benchmarks/exact.py --page=docs/fitting.md
 
 seeds: $(STAMPS)-test  ## run the documents' examples, as given, by hand and with memfit (under 20 minutes)
 	$(BIN)/python benchmarks/seeds.py --page=docs/seeds.md

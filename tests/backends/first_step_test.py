@@ -208,6 +208,39 @@ def test_what_was_held_and_is_undone_trains():
     assert seen == []
 
 
+def test_a_hold_that_is_not_content_is_called_with_the_next_batch():
+    model, seen = make(), []
+
+    def on_first(batch):
+        seen.append(batch)
+        return len(seen) == 2
+
+    load("first_step").hold(model, on_first)
+
+    assert_equal(train(model, FED["arrays"]), train(make(), FED["arrays"]))
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_holds_are_called_in_turn_and_undone_in_any_order(order):
+    plain = train(make(), FED["arrays"])
+    model, called = make(), []
+    undo = [
+        load("first_step").hold(model, lambda batch: called.append("first")),
+        load("first_step").hold(model, lambda batch: called.append("second")),
+    ]
+
+    assert_equal(train(model, FED["arrays"]), plain)
+    assert called[:2] == ["first", "second"]
+    undo[order[0]]()
+    model.compile("sgd", "mae")
+    called.clear()
+    train(model, FED["arrays"])
+    assert set(called) == {"second" if order[0] == 0 else "first"}
+    undo[order[1]]()
+    assert "make_train_function" not in model.__dict__
+
+
 def test_a_model_that_makes_its_own_function_is_refused():
     class Own(keras.Model):
         def make_train_function(self, force=False):

@@ -39,6 +39,8 @@ _TORCH_WORDING = re.compile(
     r"|MPS backend out of memory \("
     r"|(CUDA|HIP) error: out of memory"
     r"|CU(BLAS|DNN)_STATUS_ALLOC_FAILED"
+    # oneDNN, when there is no room for its code or its scratchpad.
+    r"|^could not create a primitive$"
 )
 
 

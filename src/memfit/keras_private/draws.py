@@ -2,14 +2,51 @@
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from memfit.keras_private.names import relies_on
 
 _BY_SHAPE = ("normal", "uniform", "randint", "truncated_normal", "gamma", "binomial", "beta")
 _RANDOM = "keras.src.backend.random"
-# Is told the shape of a draw that is one for the whole batch.
-Note = Callable[[tuple[int, ...]], None]
+
+
+class HeldDraws:
+    """What is known of random draws while they are held.
+
+    Attributes:
+        turn: Which numbers are drawn: another turn, others. A tensor on JAX while it compiles.
+        are_once: Whether some draw was one for the whole batch.
+        are_single: Whether some draw was one number, for a sample or for the batch. It may be an
+            unusual one, such as a share of 0 in a mix.
+    """
+
+    def __init__(self) -> None:
+        self.turn: Any = 0
+        self.are_once = False
+        self.are_single = False
+
+    def note(self, shape: Sequence[int], axis: int | None) -> None:
+        """Takes note of a draw of this shape, with samples along this axis if it has any."""
+        if axis is None:
+            self.are_once = True
+        others = [size for index, size in enumerate(shape) if index != axis]
+        if all(isinstance(size, int) and size == 1 for size in others):
+            self.are_single = True
+
+    def make_next(self) -> Callable[..., Any]:
+        """Returns what stands in for the `next` of a generator of seeds.
+
+        It gives a seed by the name of the generator, the same at every call.
+        """
+
+        def next_that_stays(generator: Any, ordered: bool = True) -> Any:
+            from keras import ops
+
+            seed = sum(ord(letter) for letter in generator.name)
+            parts = [ops.cast(one, generator.state.dtype) for one in (seed, self.turn)]
+            return ops.stack(parts)
+
+        return next_that_stays
 
 
 @relies_on(
@@ -17,7 +54,7 @@ Note = Callable[[tuple[int, ...]], None]
     "keras.src.random.seed_generator.SeedGenerator.next",
 )
 @contextlib.contextmanager
-def held_draws(sizes: Collection[int], note: Note) -> Iterator[None]:
+def held_draws(sizes: Collection[int]) -> Iterator["HeldDraws"]:
     """Has every sample draw the same numbers, and every call of a generator too.
 
     Layers, `keras.random` and augmentation all draw through the functions of one module; they are
@@ -26,20 +63,20 @@ def held_draws(sizes: Collection[int], note: Note) -> Iterator[None]:
 
     Args:
         sizes: How many samples a batch or a micro-batch may have.
-        note: Is told of draws that are not one for each sample.
     """
     from keras.src.backend import random
     from keras.src.random.seed_generator import SeedGenerator
 
-    rows = _Rows(sizes, note)
+    held = HeldDraws()
+    rows = _Rows(sizes, held)
     stand_ins = {name: rows.by_shape(getattr(random, name)) for name in _BY_SHAPE}
     stand_ins["categorical"] = rows.by_logits(random.categorical)
     stand_ins["dropout"] = rows.by_mask(random.dropout)
     with contextlib.ExitStack() as replaced:
         for name, stand_in in stand_ins.items():
             _replace(random, name, stand_in, replaced)
-        _replace(SeedGenerator, "next", _next_that_stays, replaced)
-        yield
+        _replace(SeedGenerator, "next", held.make_next(), replaced)
+        yield held
 
 
 def _replace(owner: Any, name: str, value: Any, replaced: contextlib.ExitStack) -> None:
@@ -47,20 +84,12 @@ def _replace(owner: Any, name: str, value: Any, replaced: contextlib.ExitStack) 
     setattr(owner, name, value)
 
 
-def _next_that_stays(generator: Any, ordered: bool = True) -> Any:
-    """Gives a seed by the name of the generator, the same at every call."""
-    from keras import ops
-
-    seed = sum(ord(letter) for letter in generator.name)
-    return ops.convert_to_tensor([seed, 0], dtype=generator.state.dtype)
-
-
 class _Rows:
     """Makes stand-ins for functions that draw, which draw for one sample."""
 
-    def __init__(self, sizes: Collection[int], note: Note) -> None:
+    def __init__(self, sizes: Collection[int], held: HeldDraws) -> None:
         self._sizes = frozenset(sizes)
-        self._note = note
+        self._held = held
 
     def by_shape(self, draw: Callable[..., Any]) -> Callable[..., Any]:
         """For a function that takes a shape, and parameters that may differ by sample."""
@@ -97,7 +126,7 @@ class _Rows:
         def drawn(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Any:
             from keras import ops
 
-            shape = tuple(inputs.shape)
+            shape = ops.shape(inputs)  # a tensor for what a graph does not know
             noise = [
                 size if one is None else one
                 for one, size in zip(noise_shape or [None] * len(shape), shape, strict=True)
@@ -111,10 +140,13 @@ class _Rows:
         return drawn
 
     def _find_axis(self, shape: Sequence[int]) -> int | None:
-        found = next((i for i, size in enumerate(shape) if size in self._sizes), None)
-        if found is None:
-            self._note(tuple(shape))
+        found = next((i for i, size in enumerate(shape) if self._counts_samples(size)), None)
+        self._held.note(shape, found)
         return found
+
+    def _counts_samples(self, size: Any) -> bool:
+        """Whether an axis has the samples: in a graph theirs is the one of unknown length."""
+        return size in self._sizes if isinstance(size, SupportsIndex) else True
 
 
 def _cut_parameters(

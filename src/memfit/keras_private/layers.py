@@ -162,19 +162,13 @@ def full_precision(model: Any) -> Iterator[None]:
             layer._dtype_policy = policy
 
 
-@relies_on(
-    f"{_LAYER}._seed_generators",
-    "keras.src.random.seed_generator.SeedGenerator.state",
-)
-def state_variables(model: Any) -> list[Any]:
-    """Returns the variables that are not trained, but for seeds."""
-    seeds = {
-        id(generator.state) for layer in all_layers(model) for generator in layer._seed_generators
-    }
-    return [one for one in model.non_trainable_variables if id(one) not in seeds]
-
-
 @relies_on(f"{_LAYER}._losses")
 def own_added_losses(layer: Any) -> list[Any]:
     """Returns the losses that a layer itself added in its last call, outside of a step on JAX."""
     return list(layer._losses)
+
+
+@relies_on(f"{_LAYER}._clear_losses")
+def forget_added_losses(model: Any) -> None:
+    """Has all layers forget the losses that they added in the last call."""
+    model._clear_losses()

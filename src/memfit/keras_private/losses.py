@@ -11,6 +11,13 @@ _LOSS = "keras.src.trainers.compile_utils.CompileLoss"
 _METRICS = "keras.src.trainers.compile_utils.CompileMetrics"
 
 
+@relies_on(f"{_TRAINER}._compile_loss", f"{_TRAINER}._compile_metrics")
+def are_losses_built(model: Any) -> bool:
+    """Returns whether losses and metrics of a compiled model have seen a batch."""
+    parts = (model._compile_loss, model._compile_metrics)
+    return all(part is None or part.built for part in parts)
+
+
 @relies_on(f"{_TRAINER}._compile_loss", f"{_LOSS}._user_loss")
 def given_losses(model: Any) -> list[Any]:
     """Returns the losses as they were given to `compile`, flat: names, functions, objects."""
@@ -51,21 +58,6 @@ def built_losses(model: Any) -> list[Any]:
     return [] if compiled is None else list(compiled._flat_losses or ())
 
 
-@relies_on(f"{_TRAINER}._compile_loss", f"{_LOSS}._flat_losses")
-@contextlib.contextmanager
-def replaced_losses(model: Any, losses: list[Any]) -> Iterator[None]:
-    """Has the model call these instead of its built losses; an empty list changes nothing."""
-    if not losses:
-        yield
-        return
-    before = model._compile_loss._flat_losses
-    model._compile_loss._flat_losses = losses
-    try:
-        yield
-    finally:
-        model._compile_loss._flat_losses = before
-
-
 @relies_on(f"{_TRAINER}._compile_loss", f"{_LOSS}._metrics")
 def loss_trackers(model: Any) -> list[Any]:
     """Returns the metrics that track single losses; there is none where there is one loss."""
@@ -81,6 +73,31 @@ def untracked(model: Any) -> Iterator[None]:
         model._compile_loss._metrics = [None] * len(trackers)
     try:
         yield
+    finally:
+        if trackers:
+            model._compile_loss._metrics = trackers
+
+
+class _Noting:
+    """Stands in for a metric that tracks a loss."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self._values = values
+
+    def update_state(self, value: Any, sample_weight: Any = None) -> None:
+        self._values.append(value)
+
+
+@relies_on(f"{_TRAINER}._compile_loss", f"{_LOSS}._metrics")
+@contextlib.contextmanager
+def noted_losses(model: Any) -> Iterator[list[Any]]:
+    """Gives a list that gets what the metrics that track single losses would have been told."""
+    values: list[Any] = []
+    trackers = loss_trackers(model)
+    if trackers:
+        model._compile_loss._metrics = [_Noting(values) for _ in trackers]
+    try:
+        yield values
     finally:
         if trackers:
             model._compile_loss._metrics = trackers

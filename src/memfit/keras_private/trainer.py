@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memfit.keras_private.layers import all_layers
+from memfit.keras_private.losses import are_losses_built
 from memfit.keras_private.names import relies_on
 
 _TRAINER = "keras.src.trainers.trainer.Trainer"
@@ -13,6 +15,11 @@ _TRAINER = "keras.src.trainers.trainer.Trainer"
 def build_with(model: Any, batch: Any) -> None:
     """Builds layers, losses, metrics and optimizer for such a batch, as `fit` does first."""
     model._symbolic_build(data_batch=batch)
+
+
+def is_built(model: Any) -> bool:
+    """Returns whether layers, losses and metrics have seen a batch."""
+    return all(layer.built for layer in all_layers(model)) and are_losses_built(model)
 
 
 # What `fit` keeps in a model while it runs; `_jax_state` only on JAX.

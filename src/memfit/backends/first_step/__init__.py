@@ -8,15 +8,23 @@ what `fit` really gives to the step, whatever kind it is, and nothing of it is l
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-# Gets a batch as the step gets it: `x`, or a tuple of `x`, `y` and perhaps weights.
-OnFirst = Callable[[Any], None]
+# Gets a batch as the step gets it: `x`, or a tuple of `x`, `y` and perhaps weights. Returns `False`
+# to be called with the next one, too.
+OnFirst = Callable[[Any], bool | None]
 Which = Literal["train", "test"]
 
 
 class FirstStep(Protocol):
     """What memfit needs of a framework to hold a training at its first batch."""
 
-    def hold(self, model: Any, on_first: OnFirst, *, which: Which = "train") -> Callable[[], None]:
+    def hold(
+        self,
+        model: Any,
+        on_first: OnFirst,
+        *,
+        which: Which = "train",
+        on_begin: Callable[[], None] | None = None,
+    ) -> Callable[[], None]:
         """Calls `on_first` with the first batch of a training, before the step runs on it.
 
         It is called again when the step was compiled anew, or a layer's `trainable` changed.
@@ -32,6 +40,7 @@ class FirstStep(Protocol):
             model: A compiled Keras model.
             on_first: What is called.
             which: Whether `fit` and `train_on_batch` are held, or `evaluate` and `test_on_batch`.
+            on_begin: What is called when a training begins, before an epoch asks for its data.
 
         Returns:
             What undoes it.

@@ -21,45 +21,59 @@ class Holding:
         which: Which function is held.
         intercept: Takes the first batch out of what Keras calls its function with, gives it to
             `call_first`, and runs `function` on it.
+        on_begin: Called when a training begins.
 
     Raises:
         UsageError: The model cannot be held, and why.
     """
 
-    def __init__(self, model: Any, on_first: OnFirst, which: Which, intercept: Intercept) -> None:
+    def __init__(
+        self,
+        model: Any,
+        on_first: OnFirst,
+        which: Which,
+        intercept: Intercept,
+        on_begin: Callable[[], None] | None = None,
+    ) -> None:
         self.model = model
         self.is_training = which == "train"
         self._on_first = on_first
         self._intercept = intercept
+        self._on_begin = on_begin
         self._name = f"{which}_function"
         self._maker = f"make_{which}_function"
         self._is_inside = False
         self._held: Any = None
         self._real: Any = None
         self._seen: tuple[Any, Any] = (None, None)
+        self._asks_again = False
+        self.before: Any = None
         _check(model, self._maker)
 
     @property
     def function(self) -> Any:
         """Keras's function, made anew if `on_first` had it forgotten."""
         self._is_inside = True
-        getattr(self.model, self._maker)()
+        self._make_held()
         self._is_inside = False
         found = getattr(self.model, self._name)
-        self._seen = (found, _read_trainable(self.model))
+        if self._asks_again:
+            self._hold(found)
+        else:
+            self._seen = (found, _read_trainable(self.model))
         return found
 
     def install(self) -> Callable[[], None]:
-        """Puts itself into the model; returns what takes it out."""
-        own = self.model.__dict__
-        self._before = own.get(self._maker)
-        own[self._maker] = self._make_held
+        """Puts itself into the model, below what holds it already; returns what takes it out."""
+        lowest = _find_lowest(self.model.__dict__.get(self._maker))
+        self.before = find_below(self.model, self._maker)
+        if lowest is None:
+            self.model.__dict__[self._maker] = self._make_held
+        else:
+            lowest.before = self._make_held
 
         def undo() -> None:
-            if own.get(self._maker) == self._make_held:
-                del own[self._maker]
-                if self._before is not None:
-                    own[self._maker] = self._before
+            _take_out(self.model, self._maker, self._make_held, self.before)
             if self._held is not None and getattr(self.model, self._name) is self._held:
                 setattr(self.model, self._name, self._real)
 
@@ -71,7 +85,7 @@ class Holding:
         self._is_inside = True
         try:
             with running_fit_kept(self.model):
-                self._on_first(batch)
+                self._asks_again = self._on_first(batch) is False
         except BaseException:
             self._held = None  # the next fit is held again
             raise
@@ -79,26 +93,78 @@ class Holding:
             self._is_inside = False
 
     def _make_held(self, force: bool = False) -> Any:
+        if self._on_begin is not None and not self._is_inside:
+            self._on_begin()
+        if self._held is not None and getattr(self.model, self._name) is self._held:
+            setattr(self.model, self._name, self._real)  # others may hold it too
         self._make(force=force)
         function = getattr(self.model, self._name)
-        if self._is_inside or function is self._held:
+        if self._is_inside or self._seen == (function, _read_trainable(self.model)):
             return function
-        if self._seen == (function, _read_trainable(self.model)):
-            return function
-        self._real = function
+        return self._hold(function)
+
+    def _hold(self, function: Any) -> Any:
+        """Has the model call `on_first` before it runs its function."""
 
         def held(*args: Any) -> Any:
             return self._intercept(self, function, *args)
 
-        self._held = held
+        self._real, self._held = function, held
         setattr(self.model, self._name, held)
         return held
 
     def _make(self, *, force: bool) -> None:
-        if self._before is not None:
-            self._before(force=force)
+        if self.before is not None:
+            self.before(force=force)
         else:
             getattr(type(self.model), self._maker)(self.model, force=force)
+
+
+def put_below(model: Any, maker: str, make: Any) -> Callable[[], None]:
+    """Has a model make its function by `make`; what holds the model holds that one.
+
+    Returns:
+        What undoes it.
+    """
+    own = model.__dict__
+    lowest = _find_lowest(own.get(maker))
+    if lowest is None:
+        before, own[maker] = own.get(maker), make
+    else:
+        before, lowest.before = lowest.before, make
+    return lambda: _take_out(model, maker, make, before)
+
+
+def find_below(model: Any, maker: str) -> Any | None:
+    """Returns what makes the function of a model instead of Keras, however it is held."""
+    made = model.__dict__.get(maker)
+    lowest = _find_lowest(made)
+    return made if lowest is None else lowest.before
+
+
+def _find_lowest(make: Any) -> Holding | None:
+    """The holding that was installed first."""
+    found = None
+    while isinstance(holding := getattr(make, "__self__", None), Holding):
+        found, make = holding, holding.before
+    return found
+
+
+def _take_out(model: Any, maker: str, make: Any, before: Any) -> None:
+    """Closes the gap that a maker leaves."""
+    own = model.__dict__
+    current = own.get(maker)
+    if current == make:
+        if before is None:
+            del own[maker]
+        else:
+            own[maker] = before
+        return
+    while isinstance(holding := getattr(current, "__self__", None), Holding):
+        if holding.before == make:
+            holding.before = before
+            return
+        current = holding.before
 
 
 def _check(model: Any, maker: str) -> None:

@@ -11,9 +11,15 @@ from memfit.backends.first_step.holding import Holding
 from memfit.keras_private.trainer import tensorflow_steps
 
 
-def hold(model: Any, on_first: OnFirst, *, which: Which = "train") -> Callable[[], None]:
+def hold(
+    model: Any,
+    on_first: OnFirst,
+    *,
+    which: Which = "train",
+    on_begin: Callable[[], None] | None = None,
+) -> Callable[[], None]:
     """Calls `on_first` with the first batch of a training, before the step runs on it."""
-    return Holding(model, on_first, which, _intercept).install()
+    return Holding(model, on_first, which, _intercept, on_begin).install()
 
 
 def _intercept(holding: Holding, function: Any, iterator: Any) -> Any:

@@ -8,19 +8,25 @@ from memfit.backends.first_step import OnFirst, Which
 from memfit.backends.first_step.holding import Holding
 
 
-def hold(model: Any, on_first: OnFirst, *, which: Which = "train") -> Callable[[], None]:
+def hold(
+    model: Any,
+    on_first: OnFirst,
+    *,
+    which: Which = "train",
+    on_begin: Callable[[], None] | None = None,
+) -> Callable[[], None]:
     """Calls `on_first` with the first batch of a training, before the step runs on it."""
-    return Holding(model, on_first, which, _intercept).install()
+    return Holding(model, on_first, which, _intercept, on_begin).install()
 
 
 def _intercept(holding: Holding, _function: Any, data: Any) -> Any:
-    with _modules_kept(holding.model):
+    with modules_kept(holding.model):
         holding.call_first(data[0])
     return holding.function(data)
 
 
 @contextlib.contextmanager
-def _modules_kept(model: Any) -> Iterator[None]:
+def modules_kept(model: Any) -> Iterator[None]:
     """Puts back the mode of each module, which ends with a `fit`, and gradients."""
     modes = [(module, module.training) for module in model.modules()]
     gradients = [(one, one.grad) for one in model.parameters()]

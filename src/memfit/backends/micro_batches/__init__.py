@@ -21,13 +21,30 @@ class MicroBatches:
             once a batch, by the mean of what the micro-batches would have done.
         collects: Whether predictions are gathered and metrics see the whole batch at once.
         after_each: Called after each micro-batch, where Python runs between them: on torch.
+        look_again: Called with this object where a step is built: what is to be averaged or
+            collected may have changed since, by another `compile` or another `trainable`.
+        check_training: Called where a step that trains is built; raises if the model may not be
+            trained in this way any more.
     """
 
     size: int
     averaged: Sequence[Any] = ()
     collects: bool = False
     after_each: Callable[[], None] | None = None
+    look_again: Callable[["MicroBatches"], None] | None = None
+    check_training: Callable[[], None] | None = None
     _listeners: list[Callable[[int], None]] = field(default_factory=list)
+
+    def renew(self, *, is_training: bool) -> None:
+        """Looks again at what this is to do; each step calls it where it is built."""
+        if is_training and self.check_training is not None:
+            self.check_training()
+        if self.look_again is not None:
+            self.look_again(self)
+
+    def of_size(self, size: int) -> "MicroBatches":
+        """Returns the same for another size, which changes by itself."""
+        return MicroBatches(size, self.averaged, self.collects, look_again=self.look_again)
 
     def resize(self, size: int) -> None:
         """Takes effect with the next batch."""

@@ -6,16 +6,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
-from memfit.backends.micro_batches.loss_weights import (
-    NeedsTotalsError,
-    count_losses,
-    counted,
-    weighed,
-)
+from memfit.backends.micro_batches.loss_weights import Totals, counted, weighed
 from memfit.backends.xla_order import run_once_there
+from memfit.keras_private.layers import get_mask, set_mask
 from memfit.keras_private.losses import track_loss
 
 _State = tuple[Any, ...]
@@ -63,12 +60,17 @@ def set_random_state(state: None) -> None:
     """There is nothing to put back."""
 
 
+def is_dense(leaf: Any) -> bool:
+    """Returns whether rows of an array can be taken out of it."""
+    return isinstance(leaf, jax.Array | np.ndarray)
+
+
 class Loop:
     """The micro-batches of a batch, one after another."""
 
     def __init__(self, micro_batches: MicroBatches) -> None:
         self._micro_batches = micro_batches
-        self._needs_totals = False
+        self._totals = {True: Totals(), False: Totals()}
 
     def train_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
         """Stands in for the model's own."""
@@ -79,27 +81,24 @@ class Loop:
 
     def learn(self, model: Any, state: _State, data: Any) -> tuple[Any, Any, Any, Any]:
         """Returns logs, gradients, variables that are not trained, and metrics."""
-        trainable, others, optimizer, metrics = state
+        self._micro_batches.renew(is_training=True)
+        return self._totals[True].run(
+            lambda totals: self._learn(model, state, data, totals),
+            lambda number: self._count(model, state, data, number),
+        )
+
+    def _learn(self, model: Any, state: _State, data: Any, totals: Any) -> tuple[Any, ...]:
+        trainable, others, _, metrics = state
         averaged = self._averaged_indices(model)
         begin = [others[index] for index in averaged]
-        totals = self._count(model, state, data) if self._needs_totals else None
 
         def run_micro_batch(micro_batch: Any, share: float, carry: Any) -> tuple[Any, Any]:
             gradients, moved, others, metrics = carry
-            x, y, sample_weight = unpack(micro_batch)
 
             def learn(trainable: Any) -> tuple[Any, Any]:
-                with weighed(model, share, totals):
-                    loss, aux = model.compute_loss_and_updates(
-                        trainable,
-                        others,
-                        metrics,
-                        x,
-                        y,
-                        sample_weight,
-                        training=True,
-                        optimizer_variables=optimizer,
-                    )
+                with weighed(share, totals):
+                    now = trainable, others, state[2], metrics
+                    loss, aux = _compute(model, now, micro_batch)
                 return loss * share, aux
 
             (_, aux), found = jax.value_and_grad(learn, has_aux=True)(trainable)
@@ -110,49 +109,45 @@ class Loop:
             ]
             metrics = self._update(model, metrics, loss, micro_batch, y_pred)
             carry = gradients, moved, _with_values(others, averaged, begin), metrics
-            return carry, y_pred if self._micro_batches.collects else None
+            return carry, self._keep(y_pred)
 
         zeros = jax.tree.map(jnp.zeros_like, (list(trainable), begin))
-        try:
-            carry, y_pred = self._each(data, run_micro_batch, (*zeros, list(others), list(metrics)))
-        except NeedsTotalsError:
-            self._needs_totals = True
-            return self.learn(model, state, data)
+        carry, kept = self._each(data, run_micro_batch, (*zeros, list(others), list(metrics)))
         gradients, moved, others, metrics = carry
-        logs, metrics = self._finish(model, metrics, data, y_pred)
+        logs, metrics = self._finish(model, metrics, data, kept)
         return logs, gradients, _with_values(others, averaged, moved), metrics
 
     def test_step(self, model: Any, state: _State, data: Any) -> tuple[Any, _State]:
         """Stands in for the model's own."""
+        self._micro_batches.renew(is_training=False)
+        return self._totals[False].run(
+            lambda totals: self._test(model, state, data, totals),
+            lambda number: self._count(model, state, data, number),
+        )
+
+    def _test(self, model: Any, state: _State, data: Any, totals: Any) -> tuple[Any, _State]:
         trainable, others, metrics = state
-        totals = self._count(model, state, data) if self._needs_totals else None
 
         def run_micro_batch(micro_batch: Any, share: float, carry: Any) -> tuple[Any, Any]:
-            others, metrics = carry
-            x, y, sample_weight = unpack(micro_batch)
-            with weighed(model, share, totals):
-                _, aux = model.compute_loss_and_updates(
-                    trainable, others, metrics, x, y, sample_weight, training=False
-                )
+            with weighed(share, totals):
+                _, aux = _compute(model, (trainable, *carry), micro_batch)
             loss, y_pred, others, metrics = aux
             metrics = self._update(model, metrics, loss, micro_batch, y_pred)
-            return (list(others), metrics), y_pred if self._micro_batches.collects else None
+            return (list(others), metrics), self._keep(y_pred)
 
-        try:
-            (others, metrics), y_pred = self._each(
-                data, run_micro_batch, (list(others), list(metrics))
-            )
-        except NeedsTotalsError:
-            self._needs_totals = True
-            return self.test_step(model, state, data)
-        logs, metrics = self._finish(model, metrics, data, y_pred)
+        carry, kept = self._each(data, run_micro_batch, (list(others), list(metrics)))
+        others, metrics = carry
+        logs, metrics = self._finish(model, metrics, data, kept)
         return logs, (trainable, others, metrics)
 
     def _each(self, data: Any, run_micro_batch: _Run, carry: Any) -> tuple[Any, Any]:
         """Returns what the last micro-batch left and all predictions, in the batch's order."""
-        check(data)
         size = self._micro_batches.size
         num_samples = flatten(data)[0].shape[0]
+        if num_samples <= size:
+            return run_micro_batch(data, 1.0, carry)
+        check(data, is_dense)
+        data = cut(data, jnp.asarray)
         num_whole, rest = divmod(num_samples, size)
         predictions = []
 
@@ -162,9 +157,8 @@ class Loop:
             )
             return run_micro_batch(micro_batch, size / num_samples, carry)
 
-        if num_whole:
-            carry, stacked = jax.lax.scan(run_at, carry, jnp.arange(num_whole))
-            predictions.append(jax.tree.map(lambda one: one.reshape(-1, *one.shape[2:]), stacked))
+        carry, stacked = jax.lax.scan(run_at, carry, jnp.arange(num_whole))
+        predictions.append(jax.tree.map(lambda one: one.reshape(-1, *one.shape[2:]), stacked))
         if rest:
 
             def run_rest(carry: Any) -> tuple[Any, Any]:
@@ -172,7 +166,7 @@ class Loop:
                 return run_micro_batch(tail, rest / num_samples, carry)
 
             # XLA would else run the rest beside the others.
-            carry, y_pred = run_once_there(run_rest, carry if num_whole else (), carry)
+            carry, y_pred = run_once_there(run_rest, carry, carry)
             predictions.append(y_pred)
         return carry, jax.tree.map(lambda *parts: jnp.concatenate(parts), *predictions)
 
@@ -187,32 +181,55 @@ class Loop:
 
         return _with_metrics(model, metrics, update)[1]
 
-    def _finish(self, model: Any, metrics: Any, data: Any, y_pred: Any) -> tuple[Any, Any]:
+    def _keep(self, y_pred: Any) -> Any:
+        """Returns what is kept of a micro-batch: predictions and their masks, where asked for."""
+        if not self._micro_batches.collects:
+            return None
+        return y_pred, [get_mask(one) for one in flatten(y_pred)]
+
+    def _finish(self, model: Any, metrics: Any, data: Any, kept: Any) -> tuple[Any, Any]:
         """Returns the logs of the batch and the metrics."""
         if not self._micro_batches.collects:
             return _with_metrics(model, metrics, model.get_metrics_result)
         x, y, sample_weight = unpack(data)
+        y_pred, masks = kept
+        for one, mask in zip(flatten(y_pred), masks, strict=True):
+            set_mask(one, mask)
         return _with_metrics(
             model, metrics, lambda: model.compute_metrics(x, y, y_pred, sample_weight)
         )
 
-    def _count(self, model: Any, state: _State, data: Any) -> list[Any]:
+    def _count(self, model: Any, state: _State, data: Any, number: int) -> list[Any]:
         """Returns what each loss is averaged over, for the whole batch."""
-        trainable, others, metrics = state[0], state[1], state[-1]
 
         def run_micro_batch(micro_batch: Any, _: float, carry: Any) -> tuple[Any, Any]:
-            x, y, sample_weight = unpack(micro_batch)
-            with counted(model) as counts:
-                model.compute_loss_and_updates(
-                    trainable, others, metrics, x, y, sample_weight, training=False
-                )
-            return [total + count for total, count in zip(carry, counts, strict=True)], None
+            totals, others = carry
+            with counted() as counts:
+                _, aux = _compute(model, (state[0], others, *state[2:]), micro_batch)
+            # If there are others this time, the attempt that follows tells.
+            pairs = zip(totals, counts, strict=False)
+            return ([total + count for total, count in pairs], list(aux[2])), None
 
-        return list(self._each(data, run_micro_batch, [jnp.zeros(())] * count_losses(model))[0])
+        zeros = [jnp.zeros(())] * number
+        return list(self._each(data, run_micro_batch, (zeros, list(state[1])))[0][0])
 
     def _averaged_indices(self, model: Any) -> list[int]:
         wanted = {id(one) for one in self._micro_batches.averaged}
         return [i for i, one in enumerate(model.non_trainable_variables) if id(one) in wanted]
+
+
+def _compute(model: Any, state: _State, micro_batch: Any) -> tuple[Any, Any]:
+    """Returns the scaled loss, and loss, predictions, others and metrics.
+
+    A state that trains has the variables of the optimizer in its third place.
+    """
+    x, y, sample_weight = unpack(micro_batch)
+    trainable, others, *optimizer, metrics = state
+    learning = {"optimizer_variables": optimizer[0]} if optimizer else {}
+    loss, aux = model.compute_loss_and_updates(
+        trainable, others, metrics, x, y, sample_weight, training=bool(optimizer), **learning
+    )
+    return loss, aux
 
 
 def _with_metrics(model: Any, metrics: Any, run: Callable[[], Any]) -> tuple[Any, list[Any]]:

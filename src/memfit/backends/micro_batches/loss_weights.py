@@ -2,122 +2,168 @@
 
 Keras averages a loss over samples, over the entries that a mask lets through, over the sum of the
 weights, or not at all. A micro-batch's gradients are weighted by its samples; a loss that is
-averaged over something else is corrected here, by what the micro-batch has of it. Keras's own
-trackers, which weigh by samples too, then hold the figures of the whole batch.
+averaged over something else is corrected here, by what the micro-batch has of it. What that is, is
+seen when Keras reduces the loss: a loss may make its mask itself, and a model may call losses that
+were not given to `compile`. Keras's own trackers, which weigh by samples too, then hold the figures
+of the whole batch.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
-from memfit.keras_private.layers import get_mask
-from memfit.keras_private.losses import built_losses, replaced_losses
+from memfit.errors import UsageError
+from memfit.keras_private.reductions import Reduction, observed_reductions, sum_of_weights
+
+_Result = TypeVar("_Result")
+# One without the totals, one with them, and one more where a model was compiled anew in between.
+_MOST_ATTEMPTS = 3
 
 
 class NeedsTotalsError(Exception):
-    """A loss is averaged over something that only a look at the whole batch can tell."""
+    """A loss is averaged over something that only a look at the whole batch can tell.
+
+    Args:
+        number: How many losses a micro-batch has.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
-class _Weighed:
-    """A loss of a micro-batch, corrected for what it is averaged over."""
+class Totals:
+    """What the losses of whole batches are averaged over, counted only where it is needed."""
 
-    def __init__(
-        self, loss: Any, share_of_samples: Any, total: Any | None, told: list[Any]
-    ) -> None:
-        self.loss = loss
-        self.name = loss.name
-        self.reduction = loss.reduction
+    def __init__(self) -> None:
+        self._number: int | None = None
+
+    def run(
+        self,
+        attempt: Callable[[Sequence[Any] | None], _Result],
+        count: Callable[[int], Sequence[Any]],
+        undo: Callable[[], None] = lambda: None,
+    ) -> _Result:
+        """Returns what `attempt` makes of a batch.
+
+        Args:
+            attempt: Runs the batch with these totals.
+            count: Returns the totals of the batch, for so many losses.
+            undo: Puts back what an attempt without totals has changed.
+
+        Raises:
+            UsageError: Micro-batches of one batch have different losses.
+        """
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                return attempt(None if self._number is None else count(self._number))
+            except NeedsTotalsError as needed:
+                undo()
+                self._number = needed.number
+        raise UsageError(
+            "The micro-batches of one batch do not all compute the same losses, so what they are "
+            "averaged over cannot be added up. Train this model in whole batches."
+        )
+
+
+class _Weighing:
+    """Corrects each loss of a micro-batch for what it is averaged over."""
+
+    def __init__(self, share_of_samples: Any, totals: Sequence[Any] | None) -> None:
         self._share_of_samples = share_of_samples
-        self._total = total
-        self._told = told
+        self._totals = totals
+        self._number = 0
+        self._lacks_totals = False
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        value = self._correct(self.loss(y_true, y_pred, sample_weight), y_pred, sample_weight)
-        self._told.append(value * self._share_of_samples)
-        return value
+    def __call__(self, given: Reduction, reduce: Callable[[Any], Any]) -> Any:
+        place, self._number = self._number, self._number + 1
+        factor = self._find_factor(given, place)
+        if factor is None:
+            return reduce(given.sample_weight)
+        from keras import ops
 
-    def _correct(self, value: Any, y_pred: Any, sample_weight: Any) -> Any:
-        if self.loss.reduction == "sum":
-            return value / self._share_of_samples
-        averaged_over = _averaged_over(self.loss, y_pred, sample_weight)
+        with _written_weights(given, factor) as weights:
+            value = reduce(weights)
+        return value * ops.cast(factor, value.dtype)
+
+    def _find_factor(self, given: Reduction, place: int) -> Any | None:
+        if isinstance(self._share_of_samples, float) and self._share_of_samples == 1.0:
+            return None
+        if given.is_reduced and given.kind == "sum":
+            return 1.0 / self._share_of_samples
+        averaged_over = _averaged_over(given)
         if averaged_over is None:
-            return value
-        if self._total is None:
-            raise NeedsTotalsError
+            return None
+        if self._totals is None or place >= len(self._totals):
+            self._lacks_totals = True
+            return None
         from keras import ops
 
-        return value * ops.divide_no_nan(averaged_over, self._total) / self._share_of_samples
+        return ops.divide_no_nan(averaged_over, self._totals[place]) / self._share_of_samples
 
-
-class _Counted:
-    """Stands in for a loss and notes what it is averaged over."""
-
-    def __init__(self, loss: Any, counts: list[Any]) -> None:
-        self.loss = loss
-        self.name = loss.name
-        self.reduction = loss.reduction
-        self._counts = counts
-
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        from keras import ops
-
-        averaged_over = _averaged_over(self.loss, y_pred, sample_weight)
-        zero = ops.zeros((), "float32")
-        self._counts.append(zero if averaged_over is None else averaged_over)
-        return zero
-
-
-def _averaged_over(loss: Any, y_pred: Any, sample_weight: Any) -> Any | None:
-    """What Keras divides by, where that is not a fixed number for every sample."""
-    from keras import ops
-
-    if loss.reduction == "sum":
-        return None
-    mask = get_mask(y_pred)
-    weighs = loss.reduction == "mean_with_sample_weight" and sample_weight is not None
-    if mask is not None:
-        mask = ops.cast(mask, "float32")
-    if not weighs:
-        return None if mask is None else ops.sum(mask)
-    weights = ops.cast(sample_weight, "float32")
-    if mask is None:
-        return ops.sum(weights)
-    if len(mask.shape) != len(weights.shape):
-        weights = ops.reshape(weights, (-1, *[1] * (len(mask.shape) - 1)))
-    return ops.sum(mask * weights)
+    def check(self) -> None:
+        """Raises if totals are missing, or are those of other losses."""
+        differs = self._totals is not None and len(self._totals) != self._number
+        if self._lacks_totals or differs:
+            raise NeedsTotalsError(self._number)
 
 
 @contextlib.contextmanager
-def weighed(model: Any, share_of_samples: Any, totals: Sequence[Any] | None) -> Iterator[list[Any]]:
-    """Corrects the model's compiled losses for a micro-batch that has this share of the samples.
+def _written_weights(given: Reduction, factor: Any) -> Iterator[Any]:
+    """Gives the weights for a loss; what it writes into them is written as for the whole batch.
 
-    Gives a list that then holds, for each loss, what the micro-batch adds to that of the batch.
+    On torch Keras multiplies the weights by the mask and by the inverse of what this lets through
+    of the micro-batch. Metrics get the weights next.
+    """
+    weights = given.sample_weight
+    if not hasattr(weights, "_version"):  # it cannot be written to
+        yield weights
+        return
+    own = weights.clone()
+    yield own
+    if own._version:
+        weights.copy_(own * factor if given.is_averaged_by_mask else own)
+
+
+def _averaged_over(given: Reduction) -> Any | None:
+    """What Keras divides by, where that is not a fixed number for every sample."""
+    from keras import ops
+
+    if not given.is_reduced or given.kind == "sum":
+        return None
+    if given.kind == "mean_with_sample_weight" and given.sample_weight is not None:
+        return sum_of_weights(given)
+    return None if given.mask is None else ops.sum(ops.cast(given.mask, "float32"))
+
+
+@contextlib.contextmanager
+def weighed(share_of_samples: Any, totals: Sequence[Any] | None) -> Iterator[None]:
+    """Corrects the losses of a micro-batch that has this share of the samples.
+
+    Args:
+        share_of_samples: Between 0 and 1.
+        totals: What each loss of the whole batch is averaged over, as `counted` tells of its parts.
 
     Raises:
         NeedsTotalsError: A loss needs the totals of the batch, and there are none.
     """
-    losses = built_losses(model)
-    known: Sequence[Any] = totals if totals is not None else [None] * len(losses)
-    told: list[Any] = []
-    with replaced_losses(
-        model,
-        [
-            one._replace(loss=_Weighed(one.loss, share_of_samples, total, told))
-            for one, total in zip(losses, known, strict=True)
-        ],
-    ):
-        yield told
+    weighing = _Weighing(share_of_samples, totals)
+    with observed_reductions(weighing):
+        yield
+    weighing.check()
 
 
 @contextlib.contextmanager
-def counted(model: Any) -> Iterator[list[Any]]:
-    """Puts counters in the place of the losses and gives the list that they write to."""
+def counted() -> Iterator[list[Any]]:
+    """Gives a list of what each loss that is computed in the block is averaged over."""
+    from keras import ops
+
     counts: list[Any] = []
-    counters = [one._replace(loss=_Counted(one.loss, counts)) for one in built_losses(model)]
-    with replaced_losses(model, counters):
+
+    def count(given: Reduction, reduce: Callable[[Any], Any]) -> Any:
+        averaged_over = _averaged_over(given)
+        counts.append(ops.zeros((), "float32") if averaged_over is None else averaged_over)
+        return reduce(given.sample_weight)
+
+    with observed_reductions(count):
         yield counts
-
-
-def count_losses(model: Any) -> int:
-    """Returns how many compiled losses the model has."""
-    return len(built_losses(model))

@@ -7,18 +7,22 @@ size of a micro-batch is a variable, so that another size needs no new trace; XL
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from memfit.backends.micro_batches import MicroBatches
-from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
-from memfit.backends.micro_batches.loss_weights import (
-    NeedsTotalsError,
-    count_losses,
-    counted,
-    weighed,
+from memfit.backends.micro_batches.batch_parts import (
+    check,
+    cut,
+    explain_rows,
+    flatten,
+    name_leaves,
+    unpack,
 )
+from memfit.backends.micro_batches.loss_weights import Totals, counted, weighed
 from memfit.errors import UsageError
-from memfit.keras_private.losses import compute_loss, loss_trackers, track_loss, untracked
+from memfit.keras_private.layers import changing_variables, get_mask, set_mask
+from memfit.keras_private.losses import compute_loss, loss_trackers, noted_losses, track_loss
 from memfit.keras_private.trainer import build_with, call_model, output_spec
 
 # Takes a micro-batch, its share of the samples and what earlier micro-batches left; returns what it
@@ -60,6 +64,11 @@ def update(model: Any, gradients: Sequence[Any]) -> None:
         model.optimizer.apply_gradients(zip(gradients, model.trainable_weights, strict=True))
 
 
+def is_dense(leaf: Any) -> bool:
+    """Returns whether rows of an array can be taken out of it."""
+    return isinstance(leaf, tf.Tensor | tf.Variable | np.ndarray)
+
+
 class Loop:
     """The micro-batches of a batch, one after another.
 
@@ -76,11 +85,14 @@ class Loop:
         self._micro_batches = micro_batches
         self._is_training = is_training
         self._is_whole = is_whole
-        self._collects = micro_batches.collects and not is_whole
         self._is_fixed = bool(model.jit_compile)
-        self._needs_totals = False
+        self._totals = Totals()
         self._gradients: list[Any] = []
+        # Told by the run: which weights have gradients, which single losses are not one number,
+        # the shapes of the masks that outputs have.
         self._has_gradient: list[bool] = []
+        self._is_vector: list[bool] = []
+        self._mask_shapes: list[Any] = []
         self._size = tf.Variable(micro_batches.size, trainable=False)
         micro_batches.on_resize(self._size.assign)
         if self._is_fixed:
@@ -102,14 +114,33 @@ class Loop:
 
     def run(self, model: Any, data: Any) -> Any:
         """Returns the logs; stands in for the model's own `test_step`."""
+        self._micro_batches.renew(is_training=self._is_training)
         if not self._is_whole:
-            check(data)
+            check_model(model, self._micro_batches)
+            data = _checked(cut(data, _as_tensor))
         build_with(model, data)  # nothing can be made inside a loop
+        before = _Before(model)
+
+        def count(number: int) -> list[Any]:
+            totals = self._count(model, data, number)
+            before.put_back()
+            return totals
+
+        return self._totals.run(
+            lambda totals: self._attempt(model, data, totals), count, before.put_back
+        )
+
+    @property
+    def _collects(self) -> bool:
+        return self._micro_batches.collects and not self._is_whole
+
+    def _attempt(self, model: Any, data: Any, totals: Sequence[Any] | None) -> Any:
+        """Returns the logs; keeps the gradients."""
         weights = model.trainable_weights if self._is_training else []
         averaged = list(self._micro_batches.averaged) if self._is_training else []
         begin = [tf.identity(one.value) for one in averaged]
+        trackers = loss_trackers(model)
         self._has_gradient = [False] * len(weights)
-        totals = self._count(model, data) if self._needs_totals else None
 
         def run_micro_batch(micro_batch: Any, share: Any, carry: list[Any]) -> list[Any]:
             left, arrays = carry[:num_sums], carry[num_sums:]
@@ -121,24 +152,23 @@ class Loop:
             added = [
                 total + tf.cast(one, total.dtype) for total, one in zip(left, new, strict=True)
             ]
-            return [*added, *_write(arrays, y_pred)]
+            return [*added, *self._write(arrays, y_pred)]
 
         zeros = [tf.zeros(one.shape, one.dtype) for one in weights]
-        zeros += [tf.constant(0.0)] * count_losses(model)
+        zeros += [tf.constant(0.0)] * len(trackers)
         zeros += [tf.zeros(one.shape, one.dtype) for one in averaged]
         num_sums = len(zeros)
-        try:
-            left = self._each(data, run_micro_batch, [*zeros, *self._make_arrays(model, data)])
-        except NeedsTotalsError:
-            self._needs_totals = True
-            return self.run(model, data)
+        left = self._each(data, run_micro_batch, [*zeros, *self._make_arrays(model, data)])
         self._gradients = [
             one if has else None for one, has in zip(left, self._has_gradient, strict=False)
         ]
         # Keras weighs these by a size that it only knows here, outside of the loop.
-        num_samples = flatten(data)[0].shape[0]
-        for tracker, value in zip(loss_trackers(model), left[len(weights) :], strict=False):
-            tracker.update_state(value, sample_weight=num_samples)
+        samples = flatten(data)[0]
+        for tracker, value, is_vector in zip(
+            trackers, left[len(weights) :], self._is_vector, strict=False
+        ):
+            number = tf.shape(samples)[0] if is_vector else samples.shape[0]
+            tracker.update_state(value, sample_weight=number)
         for one, value in zip(averaged, left[num_sums - len(averaged) :], strict=False):
             one.assign(value)
         if not self._collects:
@@ -151,22 +181,15 @@ class Loop:
         self, model: Any, micro_batch: Any, share: Any, totals: Any, weights: Sequence[Any]
     ) -> tuple[list[Any], list[Any], Any]:
         """Returns the gradients of one micro-batch, weighted, its losses and its predictions."""
-        x, y, sample_weight = unpack(micro_batch)
         with tf.GradientTape() as tape:
-            y_pred = call_model(model, x, is_training=self._is_training)
-            with weighed(model, share, totals) as losses, untracked(model):
-                loss = compute_loss(
-                    model,
-                    x=x,
-                    y=y,
-                    y_pred=y_pred,
-                    sample_weight=sample_weight,
-                    training=self._is_training,
-                )
+            with weighed(share, totals), noted_losses(model) as losses:
+                y_pred, loss = self._compute(model, micro_batch)
             scaled = model.optimizer.scale_loss(loss) if weights else loss
-            scaled = scaled * tf.cast(share, loss.dtype)
+            if not loss.shape.rank:  # the gradient of several numbers is that of their sum
+                scaled = scaled * tf.cast(share, loss.dtype)
         track_loss(model, loss, tf.shape(flatten(micro_batch)[0])[0])
         if not self._collects:
+            x, y, sample_weight = unpack(micro_batch)
             model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
         found = tape.gradient(scaled, [one.value for one in weights]) if weights else []
         self._has_gradient = [
@@ -176,12 +199,27 @@ class Loop:
             tf.zeros(weight.shape, weight.dtype) if one is None else tf.convert_to_tensor(one)
             for weight, one in zip(weights, found, strict=True)
         ]
-        return gradients, losses, y_pred
+        self._is_vector = [bool(one.shape.rank) for one in losses]
+        return gradients, [share * tf.reduce_mean(one) for one in losses], y_pred
+
+    def _compute(self, model: Any, micro_batch: Any) -> tuple[Any, Any]:
+        """Returns predictions and loss of a micro-batch."""
+        x, y, sample_weight = unpack(micro_batch)
+        y_pred = call_model(model, x, is_training=self._is_training)
+        loss = compute_loss(
+            model,
+            x=x,
+            y=y,
+            y_pred=y_pred,
+            sample_weight=sample_weight,
+            training=self._is_training,
+        )
+        return y_pred, loss
 
     def _each(self, data: Any, run_micro_batch: _Run, carry: list[Any]) -> list[Any]:
         """Runs the whole micro-batches in a loop, then what is left of the batch."""
         if self._is_whole:
-            return run_micro_batch(data, tf.constant(1.0), carry)
+            return run_micro_batch(data, 1.0, carry)
         size = self._micro_batches.size if self._is_fixed else self._size.value()
         num_samples = tf.shape(flatten(data)[0])[0]
         num_whole = num_samples // size
@@ -207,48 +245,92 @@ class Loop:
             )
         )
 
-    def _count(self, model: Any, data: Any) -> list[Any]:
+    def _count(self, model: Any, data: Any, number: int) -> list[Any]:
         """Returns what each loss is averaged over, for the whole batch."""
 
         def run_micro_batch(micro_batch: Any, _: Any, carry: list[Any]) -> list[Any]:
-            x, y, sample_weight = unpack(micro_batch)
-            with counted(model) as counts, untracked(model):
-                y_pred = call_model(model, x, is_training=False)
-                compute_loss(
-                    model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
-                )
-            return [total + count for total, count in zip(carry, counts, strict=True)]
+            with counted() as counts, noted_losses(model):
+                self._compute(model, micro_batch)
+            # If there are others this time, the attempt that follows tells.
+            counts += [tf.constant(0.0)] * (number - len(counts))
+            return [total + count for total, count in zip(carry, counts, strict=False)]
 
-        return self._each(data, run_micro_batch, [tf.constant(0.0)] * count_losses(model))
+        return self._each(data, run_micro_batch, [tf.constant(0.0)] * number)
 
     def _make_arrays(self, model: Any, data: Any) -> list[Any]:
-        """Returns the arrays that predictions are gathered in, none if nobody asks for them."""
+        """Returns the arrays that predictions and their masks are gathered in, if asked for."""
         if not self._collects:
             return []
         x, _, _ = unpack(data)
+        types = [one.dtype for one in flatten(output_spec(model, x))]
         return [
-            tf.TensorArray(one.dtype, size=0, dynamic_size=True, infer_shape=False)
-            for one in flatten(output_spec(model, x))
+            tf.TensorArray(dtype, size=0, dynamic_size=True, infer_shape=False)
+            for dtype in [*types, *["bool"] * len(types)]
         ]
 
-    @staticmethod
-    def _gather(model: Any, x: Any, arrays: list[Any]) -> Any:
+    def _write(self, arrays: list[Any], y_pred: Any) -> list[Any]:
+        """Returns the arrays with one more row of micro-batches."""
+        if not arrays:
+            return []
+        outputs = flatten(y_pred)
+        masks = [get_mask(one) for one in outputs]
+        self._mask_shapes = [None if one is None else one.shape for one in masks]
+        return [
+            array if one is None else array.write(array.size(), one)
+            for array, one in zip(arrays, [*outputs, *masks], strict=True)
+        ]
+
+    def _gather(self, model: Any, x: Any, arrays: list[Any]) -> Any:
+        """Returns the predictions of the batch, with their masks."""
         import keras
 
         spec = output_spec(model, x)
-        gathered = [array.concat() for array in arrays]
+        outputs, masks = arrays[: len(arrays) // 2], arrays[len(arrays) // 2 :]
+        gathered = [array.concat() for array in outputs]
         for tensor, one in zip(gathered, flatten(spec), strict=True):
             tensor.set_shape([None, *one.shape[1:]])
+        for tensor, mask, shape in zip(gathered, masks, self._mask_shapes, strict=True):
+            if shape is not None:
+                whole = mask.concat()
+                whole.set_shape([None, *shape[1:]])
+                set_mask(tensor, whole)
         return keras.tree.pack_sequence_as(spec, gathered)
+
+
+class _Before:
+    """What a forward pass changes, as it was before: an attempt may have to begin anew."""
+
+    def __init__(self, model: Any) -> None:
+        changing = [*changing_variables(model), *model.metrics_variables]
+        self._values = [(one, tf.identity(one.value)) for one in changing]
+
+    def put_back(self) -> None:
+        for one, value in self._values:
+            one.assign(value)
+
+
+def _as_tensor(leaf: Any) -> Any:
+    """Returns an array as `fit` hands it over."""
+    import keras
+
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    return tf.convert_to_tensor(leaf, keras.config.floatx() if leaf.dtype.kind == "f" else None)
+
+
+def _checked(data: Any) -> Any:
+    """Returns the batch, which fails to be there if its arrays differ in their rows."""
+    check(data, is_dense)
+    if all(leaf.shape[0] is not None for leaf in flatten(data)):
+        return data
+    named = name_leaves(data)
+    numbers = [tf.shape(leaf)[0] for leaf in named.values()]
+    is_alike = tf.reduce_all(tf.stack([one == numbers[0] for one in numbers])) & (numbers[0] > 0)
+    shapes = [part for name, leaf in named.items() for part in (name, tf.shape(leaf))]
+    check_rows = tf.debugging.Assert(is_alike, [explain_rows("the arrays that follow"), *shapes])
+    with tf.control_dependencies([check_rows]):
+        return cut(data, tf.identity)
 
 
 def _forget_functions(model: Any) -> None:
     model.train_function = model.test_function = None
-
-
-def _write(arrays: list[Any], y_pred: Any) -> list[Any]:
-    if not arrays:
-        return []
-    return [
-        array.write(array.size(), one) for array, one in zip(arrays, flatten(y_pred), strict=True)
-    ]

@@ -1,19 +1,16 @@
 """Micro-batches on torch: a plain loop; gradients add up in `.grad`."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
-from memfit.backends.micro_batches.loss_weights import (
-    NeedsTotalsError,
-    count_losses,
-    counted,
-    weighed,
-)
-from memfit.keras_private.layers import get_mask, set_mask
-from memfit.keras_private.losses import compute_loss, track_loss, untracked
+from memfit.backends.micro_batches.loss_weights import Totals, counted, weighed
+from memfit.keras_private.layers import changing_variables, get_mask, set_mask
+from memfit.keras_private.losses import compute_loss, track_loss
 from memfit.keras_private.trainer import call_model
 
 
@@ -40,13 +37,20 @@ def set_random_state(state: Any) -> None:
         torch.cuda.set_rng_state_all(state[1])
 
 
+def is_dense(leaf: Any) -> bool:
+    """Returns whether rows of an array can be taken out of it."""
+    if isinstance(leaf, torch.Tensor):
+        return leaf.layout is torch.strided and not leaf.is_nested
+    return isinstance(leaf, np.ndarray)
+
+
 class Loop:
     """The micro-batches of a batch, one after another."""
 
     def __init__(self, micro_batches: MicroBatches, *, is_training: bool) -> None:
         self._micro_batches = micro_batches
         self._is_training = is_training
-        self._needs_totals = False
+        self._totals = Totals()
 
     def train_step(self, model: Any, data: Any) -> Any:
         """Stands in for the model's own."""
@@ -56,7 +60,6 @@ class Loop:
 
     def learn(self, model: Any, data: Any) -> Any:
         """Returns the logs and leaves the gradients of the batch in the weights' `.grad`."""
-        model.zero_grad()
         return self._run(model, data)
 
     def test_step(self, model: Any, data: Any) -> Any:
@@ -65,64 +68,87 @@ class Loop:
             return self._run(model, data)
 
     def _run(self, model: Any, data: Any) -> Any:
-        check(data)
+        if len(flatten(data)[0]) > self._micro_batches.size:
+            check(data, is_dense)
+        self._micro_batches.renew(is_training=self._is_training)
+        before = _Before(model)
+
+        def count(number: int) -> list[Any]:
+            totals = self._count(model, _with_own_weights(data), number)
+            before.put_back()
+            return totals
+
+        return self._totals.run(
+            lambda totals: self._attempt(model, _with_own_weights(data), totals),
+            count,
+            before.put_back,
+        )
+
+    def _attempt(self, model: Any, data: Any, totals: Sequence[Any] | None) -> Any:
+        """Returns the logs, and leaves gradients where there are any."""
+        if self._is_training:
+            model.zero_grad()
         num_samples = len(flatten(data)[0])
-        totals = self._count(model, data, num_samples) if self._needs_totals else None
         averages = _Averages(self._micro_batches.averaged if self._is_training else ())
         predictions = []
-        for micro_batch in self._cut(data, num_samples):
-            share = len(flatten(micro_batch)[0]) / num_samples
-            y_pred = _call(model, micro_batch, is_training=self._is_training)
-            try:
-                loss = self._loss(model, micro_batch, y_pred, share, totals)
-            except NeedsTotalsError:
-                self._needs_totals = True
-                return self._run(model, data)
-            if self._is_training and model.trainable_weights:
-                (model.optimizer.scale_loss(loss) * share).backward()
+        for micro_batch in self._cut(data):
+            share = len(flatten(micro_batch)[0]) / num_samples if num_samples else 1.0
+            y_pred = self._learn(model, micro_batch, share, totals)
             averages.add(share)
             if self._micro_batches.collects:
-                predictions.append(_detached(y_pred))
+                predictions.append(y_pred)
             else:
                 x, y, sample_weight = unpack(micro_batch)
-                logs = model.compute_metrics(x, y, _detached(y_pred), sample_weight=sample_weight)
-            del loss, y_pred
+                logs = model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+            del y_pred
             if self._micro_batches.after_each is not None:
                 self._micro_batches.after_each()
         averages.assign()
         if self._micro_batches.collects:
-            x, y, sample_weight = unpack(data)
+            x, y, sample_weight = unpack(cut(data, _as_tensor))
             logs = model.compute_metrics(x, y, _join(predictions), sample_weight=sample_weight)
         return logs
 
-    def _loss(self, model: Any, micro_batch: Any, y_pred: Any, share: float, totals: Any) -> Any:
-        x, y, sample_weight = unpack(micro_batch)
-        with weighed(model, share, totals):
-            loss = compute_loss(
-                model,
-                x=x,
-                y=y,
-                y_pred=y_pred,
-                sample_weight=sample_weight,
-                training=self._is_training,
-            )
+    def _learn(self, model: Any, micro_batch: Any, share: float, totals: Any) -> Any:
+        """Adds the gradients of a micro-batch, tells its loss, and returns its predictions."""
+        with weighed(share, totals):
+            y_pred, loss = self._compute(model, micro_batch)
         track_loss(model, loss.detach(), len(flatten(micro_batch)[0]))
-        return loss
+        if self._is_training and model.trainable_weights:
+            (model.optimizer.scale_loss(loss) * share).backward()
+        return _detached(y_pred)
 
-    def _cut(self, data: Any, num_samples: int) -> Any:
-        for begin in range(0, num_samples, self._micro_batches.size):
-            yield cut(data, lambda leaf: leaf[begin : begin + self._micro_batches.size])  # noqa: B023
+    def _compute(self, model: Any, micro_batch: Any) -> tuple[Any, Any]:
+        """Returns predictions and loss of a micro-batch."""
+        x, y, sample_weight = unpack(micro_batch)
+        y_pred = call_model(model, x, is_training=self._is_training)
+        loss = compute_loss(
+            model,
+            x=x,
+            y=y,
+            y_pred=y_pred,
+            sample_weight=sample_weight,
+            training=self._is_training,
+        )
+        return y_pred, loss
 
-    def _count(self, model: Any, data: Any, num_samples: int) -> list[Any]:
-        totals: list[Any] = [0.0] * count_losses(model)
-        for micro_batch in self._cut(data, num_samples):
-            x, y, sample_weight = unpack(micro_batch)
-            with torch.no_grad(), counted(model) as counts, untracked(model):
-                y_pred = _call(model, micro_batch, is_training=False)
-                compute_loss(
-                    model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
-                )
-            totals = [total + count for total, count in zip(totals, counts, strict=True)]
+    def _cut(self, data: Any) -> Iterator[Any]:
+        """Yields the micro-batches, as tensors."""
+        size, num_samples = self._micro_batches.size, len(flatten(data)[0])
+        if num_samples <= size:
+            yield cut(data, _as_tensor)
+            return
+        for begin in range(0, num_samples, size):
+            yield cut(data, lambda leaf: _as_tensor(leaf[begin : begin + size]))  # noqa: B023
+
+    def _count(self, model: Any, data: Any, number: int) -> list[Any]:
+        """Returns what each loss is averaged over, for the whole batch."""
+        totals: list[Any] = [0.0] * number
+        for micro_batch in self._cut(data):
+            with torch.no_grad(), counted() as counts:
+                self._compute(model, micro_batch)
+            # If there are others this time, the attempt that follows tells.
+            totals = [total + count for total, count in zip(totals, counts, strict=False)]
         return totals
 
 
@@ -132,6 +158,21 @@ def update(model: Any) -> None:
     if weights:
         with torch.no_grad():
             model.optimizer.apply([weight.value.grad for weight in weights], weights)
+
+
+class _Before:
+    """What a forward pass changes, as it was before: an attempt may have to begin anew."""
+
+    def __init__(self, model: Any) -> None:
+        changing = [*changing_variables(model), *model.metrics_variables]
+        self._values = [(one, one.value.detach().clone()) for one in changing]
+        self._random = get_random_state()
+
+    def put_back(self) -> None:
+        with torch.no_grad():
+            for one, value in self._values:
+                one.assign(value)
+        set_random_state(self._random)
 
 
 class _Averages:
@@ -154,9 +195,20 @@ class _Averages:
                 one.assign(total)
 
 
-def _call(model: Any, micro_batch: Any, *, is_training: bool) -> Any:
-    x, _, _ = unpack(micro_batch)
-    return call_model(model, x, is_training=is_training)
+def _with_own_weights(data: Any) -> tuple[Any, Any, Any]:
+    """Returns the batch with a copy of its weights: Keras's losses write into them."""
+    x, y, sample_weight = unpack(data)
+    return x, y, cut(sample_weight, lambda leaf: _as_tensor(leaf).clone())
+
+
+def _as_tensor(leaf: Any) -> Any:
+    """Returns an array as `fit` hands it over; what torch has no type for stays as it is."""
+    import keras
+
+    if isinstance(leaf, torch.Tensor) or leaf.dtype.kind not in "biuf":
+        return leaf
+    dtype = keras.config.floatx() if leaf.dtype.kind == "f" else None
+    return keras.ops.convert_to_tensor(leaf, dtype=dtype)
 
 
 def _detached(y_pred: Any) -> Any:

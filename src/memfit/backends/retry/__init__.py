@@ -43,6 +43,9 @@ class RetriedStep(Protocol):
     def undo(self) -> bool:
         """Puts everything back; returns whether it could."""
 
+    def pause(self, call: Callable[[Any], object]) -> None:
+        """Calls with the batch; inside of it the model can be trained by others."""
+
 
 Run = Callable[[RetriedStep], None]
 

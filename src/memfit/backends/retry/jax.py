@@ -4,6 +4,7 @@ The second takes over the memory of the weights and of the optimizer (donation).
 needs besides. Each phase is waited for: otherwise another array would report a failure later.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,12 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from memfit.backends.arrays_on_disk import Kept
+from memfit.backends.first_step.jax import call_between
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
-from memfit.backends.micro_batches.jax import Loop
+from memfit.backends.micro_batches.jax import Loop, is_dense
 from memfit.backends.retry import Run, can_allocate
 from memfit.keras_private.layers import changing_variables
-from memfit.keras_private.trainer import attach_jax_state
+from memfit.keras_private.trainer import attach_jax_state, running_fit_kept, take_jax_state
 
 _TRAINING = ("trainable", "non_trainable", "optimizer", "metrics")
 _TESTING = ("trainable", "non_trainable", "metrics")
@@ -85,7 +87,7 @@ class _Compiled:
 
     def _make_learn(self, size: int) -> Any:
         model = self.model
-        loop = Loop(MicroBatches(size, self._micro_batches.averaged, self._micro_batches.collects))
+        loop = Loop(self._micro_batches.of_size(size))
         kinds = _TRAINING if self.is_training else _TESTING
 
         def learn(state: dict[str, Any], data: Any) -> tuple[Any, ...]:
@@ -123,7 +125,7 @@ class _RetriedStep:
         return int(flatten(self._data)[0].shape[0])
 
     def check_cuttable(self) -> None:
-        check(self._data)
+        check(self._data, is_dense)
 
     def learn(self, size: int) -> None:
         learn = self._compiled.get_learn(size)
@@ -175,6 +177,22 @@ class _RetriedStep:
         self.state = {**self.state, "trainable": trainable, "optimizer": optimizer}
         self._kept = None
         return True
+
+    def pause(self, call: Callable[[Any], object]) -> None:
+        given, self.state = [self.state], {}
+        kinds = tuple(given[0])
+
+        def call_with_batch() -> None:
+            with running_fit_kept(self._compiled.model):
+                call(self._data)
+
+        try:
+            values = call_between(self._compiled.model, given, call_with_batch)
+        except BaseException:
+            values = take_jax_state(self._compiled.model, kinds, is_purged=False)
+            raise
+        finally:
+            self.state = dict(zip(kinds, values, strict=True))
 
     def _arguments(self) -> tuple[Any, Any, Any]:
         return self.state["optimizer"], self.state["trainable"], self._gradients

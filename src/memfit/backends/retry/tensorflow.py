@@ -3,6 +3,7 @@
 Copies cost nothing: a variable that is read shares its memory until something writes to it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -10,10 +11,10 @@ import tensorflow as tf
 from memfit.backends.arrays_on_disk import Kept
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
-from memfit.backends.micro_batches.tensorflow import Loop, check_model, update
+from memfit.backends.micro_batches.tensorflow import Loop, check_model, is_dense, update
 from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
 from memfit.keras_private.layers import changing_variables
-from memfit.keras_private.trainer import accepting_optionals
+from memfit.keras_private.trainer import accepting_optionals, running_fit_kept
 
 
 def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_training: bool) -> Any:
@@ -65,7 +66,7 @@ class _Compiled:
         return logs, gradients
 
     def _make_learner(self, size: int, *, is_whole: bool) -> tuple[MicroBatches, Any]:
-        micro_batches = MicroBatches(size, self.micro_batches.averaged, self.micro_batches.collects)
+        micro_batches = self.micro_batches.of_size(size)
         loop = Loop(self.model, micro_batches, is_training=self.is_training, is_whole=is_whole)
         learn = self._compile(lambda data: loop.learn(self.model, data))
         return micro_batches, accepting_optionals(self.model, learn)
@@ -97,7 +98,7 @@ class _RetriedStep:
         return int(flatten(self._data)[0].shape[0])
 
     def check_cuttable(self) -> None:
-        check(self._data)
+        check(self._data, is_dense)
         check_model(self._model, self._compiled.micro_batches)
 
     def learn(self, size: int) -> None:
@@ -137,6 +138,10 @@ class _RetriedStep:
                 one.assign(value)
         self._has_begun_update, self._kept = False, None
         return is_whole
+
+    def pause(self, call: Callable[[Any], object]) -> None:
+        with running_fit_kept(self._model):
+            call(self._data)
 
     def _updated(self) -> list[Any]:
         return [*self._model.trainable_weights, *self._model.optimizer.variables]

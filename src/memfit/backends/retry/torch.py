@@ -1,16 +1,18 @@
 """torch: gradients stay in `.grad` between the phases; Keras has taken the batch already."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from memfit.backends.arrays_on_disk import Kept
+from memfit.backends.first_step.torch import modules_kept
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
-from memfit.backends.micro_batches.torch import Loop, update
+from memfit.backends.micro_batches.torch import Loop, is_dense, update
 from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
 from memfit.keras_private.layers import changing_variables
-from memfit.keras_private.trainer import is_torch_compiled
+from memfit.keras_private.trainer import is_torch_compiled, running_fit_kept
 
 
 def make_function(model: Any, micro_batches: MicroBatches, run: Run, *, is_training: bool) -> Any:
@@ -58,7 +60,7 @@ class _RetriedStep:
         return len(flatten(self._data)[0])
 
     def check_cuttable(self) -> None:
-        check(self._data)
+        check(self._data, is_dense)
 
     def learn(self, size: int) -> None:
         if not self._before:
@@ -100,6 +102,10 @@ class _RetriedStep:
                 _as_bytes(one).copy_(torch.from_numpy(value))
         self._has_begun_update, self._kept = False, None
         return is_whole
+
+    def pause(self, call: Callable[[Any], object]) -> None:
+        with modules_kept(self._model), running_fit_kept(self._model):
+            call(self._data)
 
     def _updated(self) -> list[Any]:
         return [*self._model.trainable_weights, *self._model.optimizer.variables]

@@ -1,24 +1,56 @@
 """Which layers look at the whole batch, and what may be done about it."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from memfit.errors import UsageError
 from memfit.keras_private.layers import all_layers
+
+# What makes a BatchNormalization one: how it is called, and what it takes from the batch.
+_DECIDING = ("__call__", "call", "_moments")
+
+
+def all_batchnorm(model: Any) -> list[Any]:
+    """Returns the BatchNormalization layers, and those of classes made of it."""
+    import keras
+
+    kind = keras.layers.BatchNormalization
+    return [layer for layer in all_layers(model) if isinstance(layer, kind)]
 
 
 def find_batchnorm(model: Any) -> list[Any]:
     """Returns the layers that normalise over the batch while training."""
-    return [
-        layer
-        for layer in all_layers(model)
-        if type(layer).__name__ == "BatchNormalization" and layer.trainable
-    ]
+    return [layer for layer in all_batchnorm(model) if layer.trainable]
 
 
 def moving_statistics(model: Any) -> list[Any]:
     """Returns the variables of such layers that each batch moves."""
     return [
-        one for layer in find_batchnorm(model) for one in (layer.moving_mean, layer.moving_variance)
+        one
+        for layer in find_batchnorm(model)
+        for one in layer.non_trainable_variables
+        if "float" in one.dtype
     ]
+
+
+def check_known(layers: Sequence[Any]) -> None:
+    """Raises if one of these layers normalises in a way of its own."""
+    for layer in layers:
+        changed = next((name for name in _DECIDING if _is_own(layer, name)), None)
+        if changed is not None:
+            raise UsageError(
+                f"The layer {layer.name!r} is a {type(layer).__name__}: a BatchNormalization with "
+                f"a {changed}() of its own, of which memfit cannot tell what it takes from the "
+                'whole batch. Give batchnorm="micro", which calls it for each micro-batch by '
+                "itself, or train in whole batches."
+            )
+
+
+def _is_own(layer: Any, name: str) -> bool:
+    import keras
+
+    original = getattr(keras.layers.BatchNormalization, name)
+    return name in vars(layer) or getattr(type(layer), name) is not original
 
 
 def explain_batchnorm(layers: list[Any]) -> str:

@@ -9,6 +9,7 @@ from memfit.backends.recompute import BlockResult
 from memfit.backends.segments import Given, Runner, SegmentResult
 from memfit.errors import UsageError
 from memfit.fitting.graph.batch_moments import Normalisation
+from memfit.fitting.graph.batchnorm import check_known
 from memfit.fitting.graph.flatten import FlatGraph, flatten_graph
 from memfit.fitting.graph.pure_part import GraphPart, PureRun
 from memfit.fitting.graph.segment_order import Call, assign_segments
@@ -158,6 +159,7 @@ def cut_graph(graph: Any, layers: Sequence[Any]) -> SegmentedGraph:
     Raises:
         UsageError: It cannot be cut there, and why.
     """
+    check_known(layers)
     wanted = {id(one) for one in layers}
     flat = flatten_graph(graph, lambda model: _is_opened(model, wanted))
     _check_reached(flat, wanted)

@@ -1,5 +1,6 @@
 """What memfit did to a user's model, as one line of text, and how to undo it."""
 
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -56,3 +57,22 @@ def forget_functions(model: Any) -> None:
     for name in ("train_function", "test_function", "predict_function"):
         if hasattr(model, name):
             setattr(model, name, None)
+
+
+class Marked:
+    """Models that a lever is on; they are not kept alive."""
+
+    def __init__(self) -> None:
+        self._models: dict[int, weakref.ref[Any]] = {}
+
+    def __contains__(self, model: Any) -> bool:
+        found = self._models.get(id(model))
+        return found is not None and found() is model
+
+    def add(self, model: Any) -> None:
+        """Marks a model."""
+        self._models[id(model)] = weakref.ref(model)
+
+    def discard(self, model: Any) -> None:
+        """Takes the mark away."""
+        self._models.pop(id(model), None)

@@ -1,30 +1,42 @@
 """The guard: a batch that runs out of memory is run again in smaller micro-batches."""
 
+import functools
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memfit.arguments import check_whole_number
 from memfit.backends import load
+from memfit.backends.first_step import Which
+from memfit.backends.first_step.holding import put_below
+from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.backends.retry import WHOLE, RetriedStep
 from memfit.errors import UsageError
-from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.levers.change import Change, forget_functions
+from memfit.fitting.levers.first_batch_proof import FirstBatchProof, HeldLever
 from memfit.fitting.levers.guard_optimizer import guard_build
 from memfit.fitting.levers.micro_batches import (
     check_model,
     check_steps,
     check_unguarded,
+    check_whole,
+    describe_split,
     make_micro_batches,
 )
+from memfit.fitting.proof.gate import check_allow
+from memfit.fitting.proof.proof import Lever
 from memfit.heap.release import release
 from memfit.messages import say
 
-_FUNCTIONS = ("train_function", "test_function")
+_KINDS: tuple[Which, ...] = ("train", "test")
 _INTACT = "The model is as it was before this batch."
 _HALF_UPDATED = (
     "The update of the weights had begun, so the model is not as it was: load it from a file."
+)
+_UPDATE_FAILS = (
+    "there is no memory to update the weights, and smaller micro-batches would not help. "
 )
 # An update needs the same whatever the micro-batches. It is tried once more, when memory was given
 # back.
@@ -32,7 +44,12 @@ _MOST_FAILED_UPDATES = 2
 
 
 def guard(
-    model: Any, *, size: int | None = None, batchnorm: str | None = None, calm_batches: int = 50
+    model: Any,
+    *,
+    size: int | None = None,
+    batchnorm: str | None = None,
+    calm_batches: int = 50,
+    allow: Sequence[str] = (),
 ) -> Change:
     """Makes the model survive a step that runs out of memory.
 
@@ -42,8 +59,10 @@ def guard(
     micro-batches grow back. A line on stderr says so each time. Where the variables of the
     optimizer do not fit, none of them is left behind.
 
-    If micro-batches of one sample do not help, or the model cannot be split, the error is raised
-    with a note and the model is as it was before the batch.
+    Before it is run in micro-batches, some rows of that batch are tried at once and in
+    micro-batches, as by `memfit.split`. If the training would not be the same, if micro-batches of
+    one sample do not help, or if the model cannot be split, the error is raised with a note and the
+    model is as it was before the batch.
 
     Args:
         model: A compiled Keras model that has no `train_step` of its own.
@@ -52,6 +71,8 @@ def guard(
             of a model with such a layer are not cut.
         calm_batches: After how many batches without trouble micro-batches grow. Each time that this
             fails, twice as many.
+        allow: `("unverified",)` runs batches in micro-batches where it cannot be told whether the
+            training is the same.
 
     Returns:
         The change, to print or to undo.
@@ -65,43 +86,76 @@ def guard(
             model.fit(x, y, batch_size=256)
         ```
     """
+    check_allow(allow)
+    _check_arguments(size, batchnorm)
     check_steps(model)
     check_unguarded(model)
+    check_whole(model)
     _check_functions(model)
-    makers = {
-        f"make_{name}": _make_maker(
-            model, name, _Guard(MicroBatchSize(size or WHOLE, calm_batches)), batchnorm
-        )
-        for name in _FUNCTIONS
-    }
-    before = {name: model.__dict__[name] for name in makers if name in model.__dict__}
-    model.__dict__.update(makers)
-    forget_functions(model)
-    undo_build = guard_build(model.optimizer) if model.optimizer is not None else None
+    proof = FirstBatchProof(model, functools.partial(_describe, model, batchnorm), allow)
+    guards = [_Guard(MicroBatchSize(size or WHOLE, calm_batches), proof, which) for which in _KINDS]
+    uninstall = _install(model, guards, batchnorm)
 
-    def undo() -> None:
+    def collect() -> Change:
+        for one in guards:
+            one.micro_batches.collects = proof.collects
+        return Change("", lambda: None)
+
+    held = HeldLever(model, proof, collect, uninstall)
+    if size is not None:
+        held.hold(*_KINDS)
+    return Change(
+        "a batch that runs out of memory is run again in smaller micro-batches", held.undo
+    )
+
+
+def _install(model: Any, guards: Sequence["_Guard"], batchnorm: str | None) -> Callable[[], None]:
+    """Has the guards make the functions of the model; returns what undoes it."""
+    undo_build = guard_build(model.optimizer) if model.optimizer is not None else None
+    undo_makers = [
+        put_below(
+            model,
+            f"make_{one.which}_function",
+            _make_maker(model, f"{one.which}_function", one, batchnorm),
+        )
+        for one in guards
+    ]
+    forget_functions(model)
+
+    def uninstall() -> None:
         if undo_build is not None:
             undo_build()
-        for name in makers:
-            model.__dict__.pop(name, None)
-        model.__dict__.update(before)
+        for undo in undo_makers:
+            undo()
         forget_functions(model)
 
-    return Change("a batch that runs out of memory is run again in smaller micro-batches", undo)
+    return uninstall
+
+
+def _check_arguments(size: object, batchnorm: object) -> None:
+    if size is not None:
+        check_whole_number("size", size)
+    if batchnorm not in (None, "micro"):
+        raise UsageError(
+            f'batchnorm must be "micro" or left out. Received: batchnorm={batchnorm!r}. Exact '
+            'statistics are for memfit.split(model, size, batchnorm="exact").'
+        )
+
+
+def _describe(model: Any, batchnorm: str | None) -> Lever:
+    """Returns micro-batches as a proof sees them; raises if batches cannot be cut."""
+    check_model(model)
+    return describe_split(model, batchnorm)
 
 
 def _check_functions(model: Any) -> None:
     import keras
 
-    if "train_step" in model.__dict__:
-        raise UsageError(
-            f"Batches of {model.name!r} run in micro-batches already. Undo that first, and let "
-            "the guard split them: memfit.guard(model, size=32)."
-        )
-    for name in _FUNCTIONS:
-        if not getattr(type(model), f"make_{name}").__module__.startswith("keras."):
+    for which in _KINDS:
+        maker = f"make_{which}_function"
+        if not getattr(type(model), maker).__module__.startswith("keras."):
             raise UsageError(
-                f"{type(model).__name__} has a make_{name} of its own, so memfit cannot run its "
+                f"{type(model).__name__} has a {maker} of its own, so memfit cannot run its "
                 "batches again. Remove it."
             )
     if keras.distribution.distribution() is not None:
@@ -119,8 +173,10 @@ def _make_maker(model: Any, name: str, guard: "_Guard", batchnorm: str | None) -
             if is_training and model.built and not model.optimizer.built:
                 # TensorFlow would make its variables inside of the first step.
                 model.optimizer.build(model.trainable_variables)
-            guard.why_whole = _find_why_whole(model, batchnorm)
-            micro_batches = make_micro_batches(model, WHOLE, batchnorm)
+            micro_batches = make_micro_batches(
+                model, WHOLE, batchnorm, collects=guard.proof.collects
+            )
+            guard.micro_batches = micro_batches
             make_function = load("retry").make_function
             setattr(
                 model, name, make_function(model, micro_batches, guard.run, is_training=is_training)
@@ -128,16 +184,6 @@ def _make_maker(model: Any, name: str, guard: "_Guard", batchnorm: str | None) -
         return getattr(model, name)
 
     return make
-
-
-def _find_why_whole(model: Any, batchnorm: str | None) -> str | None:
-    """Why batches cannot be cut; `None` if they can."""
-    try:
-        check_model(model)
-    except UsageError as error:
-        return str(error)
-    layers = find_batchnorm(model)
-    return explain_batchnorm(layers) if layers and batchnorm is None else None
 
 
 class MicroBatchSize:
@@ -193,10 +239,11 @@ class _Failure:
 class _Guard:
     """Gets steps through, however often it takes."""
 
-    def __init__(self, size: MicroBatchSize, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, size: MicroBatchSize, proof: FirstBatchProof, which: Which) -> None:
         self._size = size
-        self._tell = tell or say
-        self.why_whole: str | None = None
+        self.which: Which = which
+        self.proof = proof
+        self.micro_batches = MicroBatches(WHOLE)
 
     def run(self, step: RetriedStep) -> None:
         """Runs the step until it succeeds.
@@ -211,39 +258,39 @@ class _Guard:
             is_intact = step.undo()
             tried.append(min(self._size.now, step.num_samples))
             num_failed_updates += failure.is_in_update
-            note = self._find_end(step, tried, num_failed_updates) if is_intact else ""
+            load("retry").release()
+            release()
+            note = ""
+            if is_intact and failure.is_in_update:
+                note = _UPDATE_FAILS if num_failed_updates == _MOST_FAILED_UPDATES else None
+            elif is_intact:
+                note = self._find_end(step, tried)
             if note is not None:
                 failure.error.add_note(f"memfit: {note}{_INTACT if is_intact else _HALF_UPDATED}")
                 raise failure.error
             if not failure.is_in_update:
                 self._size.shrink(step.num_samples)
             del failure
-            load("retry").release()
-            release()
-            self._tell(
+            say(
                 f"out of memory in a batch of {step.num_samples} samples; "
                 f"it is run again{self._describe_size(step.num_samples)}"
             )
         if self._size.count(step.num_samples):
             how = self._describe_size(step.num_samples) or " whole"
-            self._tell(f"enough memory for a while; batches are run{how}")
+            say(f"enough memory for a while; batches are run{how}")
 
-    def _find_end(self, step: RetriedStep, tried: list[int], num_failed_updates: int) -> str | None:
-        """Returns why nothing more can be tried, or `None`."""
-        if num_failed_updates == _MOST_FAILED_UPDATES:
-            return (
-                "there is no memory to update the weights, and smaller micro-batches would not "
-                "help. "
-            )
-        try:
-            step.check_cuttable()
-        except UsageError as error:
-            return f"the batch could not be run in micro-batches. {error} "
-        if self.why_whole is not None:
-            return f"the batch could not be run in micro-batches. {self.why_whole} "
+    def _find_end(self, step: RetriedStep, tried: Sequence[int]) -> str | None:
+        """Returns why nothing smaller can be tried, or `None`."""
         if tried[-1] == 1:
             sizes = ", ".join(str(size) for size in tried)
             return f"the batch was run in micro-batches of {sizes}; not even one sample fits. "
+        try:
+            step.check_cuttable()
+            if not self.proof.holds(self.which):
+                step.pause(lambda batch: self.proof.check(batch, self.which))
+        except UsageError as error:
+            return f"the batch could not be run in micro-batches. {error} "
+        self.micro_batches.collects = self.proof.collects
         return None
 
     def _describe_size(self, num_samples: int) -> str:

@@ -1,26 +1,32 @@
 """Batches in micro-batches: one batch, one update of the weights, the memory of a micro-batch."""
 
+import functools
 import types
 from collections.abc import Sequence
 from typing import Any
 
 from memfit.arguments import check_compiled, check_whole_number
 from memfit.backends import load
+from memfit.backends.first_step.holding import find_below
 from memfit.backends.micro_batches import MicroBatches
 from memfit.errors import UsageError
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm, moving_statistics
 from memfit.fitting.levers.batchnorm_exact import normalise_exactly
-from memfit.fitting.levers.change import Change, forget_functions
+from memfit.fitting.levers.change import Change, Marked, forget_functions
+from memfit.fitting.levers.first_batch_proof import FirstBatchProof, HeldLever
+from memfit.fitting.proof.gate import check_allow
 from memfit.fitting.proof.proof import Lever
 from memfit.keras_private.layers import all_layers
-from memfit.keras_private.losses import given_metrics, metric_function
 from memfit.keras_private.trainer import has_distribute_strategy
 
+_split = Marked()
 _STEPS = ("train_step", "test_step")
 _BATCHNORM = ("exact", "micro")
 
 
-def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
+def split(
+    model: Any, size: int, *, batchnorm: str | None = None, allow: Sequence[str] = ()
+) -> Change:
     """Makes the model run every batch in micro-batches, with the result of the whole batch.
 
     The micro-batches run one after another inside the training step. Their gradients, weighted by
@@ -28,6 +34,10 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
     batches as before; losses and metrics are those of the whole batch. `fit`, `evaluate`,
     `train_on_batch` and `test_on_batch` use it. Layers that draw random numbers, such as Dropout,
     draw different ones than for the whole batch.
+
+    At the first batch, before its update, some of its rows are tried at once and in micro-batches.
+    Where gradients, states, losses and metrics are not the same, the change is undone and a
+    `UsageError` names what couples the samples. The model is then as it was.
 
     Args:
         model: A compiled Keras model that has no `train_step` of its own.
@@ -40,12 +50,15 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
             `"micro"`: normalise each micro-batch by itself; its moving statistics move once a
             batch, by the mean over the micro-batches. Results differ from those of the whole batch.
             Without either a model with such a layer is refused.
+        allow: `("unverified",)` trains where it cannot be told whether the training is the same,
+            such as with random numbers that Keras does not control. What is known to be another
+            training is refused all the same.
 
     Returns:
         The change, to print or to undo.
 
     Raises:
-        UsageError: The model cannot be split, and why.
+        UsageError: The model cannot be split, and why; some of it is known in `fit` only.
 
     Example:
         ```python
@@ -56,29 +69,59 @@ def split(model: Any, size: int, *, batchnorm: str | None = None) -> Change:
         ```
     """
     size = check_whole_number("size", size)
+    check_allow(allow)
+    check_batchnorm(batchnorm)
     check_model(model)
     check_unguarded(model)
-    normalising = find_batchnorm(model)
-    check_batchnorm(batchnorm)
-    if normalising and batchnorm is None:
-        raise UsageError(explain_batchnorm(normalising))
-    return install(model, make_micro_batches(model, size, batchnorm), batchnorm)
+    check_whole(model)
+    describe_split(model, batchnorm)
+    proof = FirstBatchProof(model, functools.partial(describe_split, model, batchnorm), allow, size)
+
+    def install_cut() -> Change:
+        micro_batches = make_micro_batches(model, size, batchnorm, collects=proof.collects)
+        return install(model, micro_batches, batchnorm)
+
+    with install_cut() as tried:  # what the model is not made for shows here
+        text = str(tried)
+    held = HeldLever(model, proof, install_cut, lambda: _split.discard(model))
+    held.hold("train", "test")
+    _split.add(model)
+    return Change(text, held.undo)
 
 
-def make_micro_batches(model: Any, size: int, batchnorm: str | None) -> MicroBatches:
-    """Returns how batches of this model are cut."""
-    averaged = moving_statistics(model) if batchnorm == "micro" else []
-    return MicroBatches(size, averaged, collects=not adds_up(model))
+def make_micro_batches(
+    model: Any, size: int, batchnorm: str | None, *, collects: bool = False
+) -> MicroBatches:
+    """Returns how batches of this model are cut.
+
+    Args:
+        model: A compiled model.
+        size: Samples in a micro-batch.
+        batchnorm: What BatchNormalization may do.
+        collects: Whether metrics see the predictions of the whole batch, as a proof tells.
+    """
+
+    def look_again(micro_batches: MicroBatches) -> None:
+        micro_batches.averaged = moving_statistics(model) if batchnorm == "micro" else []
+
+    micro_batches = MicroBatches(size, collects=collects, look_again=look_again)
+    look_again(micro_batches)
+    return micro_batches
 
 
 def describe_split(model: Any, batchnorm: str | None) -> Lever:
-    """Returns micro-batches as a proof sees them; layers may train otherwise only if allowed."""
+    """Returns micro-batches as a proof sees them: layers that may train otherwise are held still.
+
+    Raises:
+        UsageError: The model normalises over the batch, and nobody says how it may.
+    """
     normalising = find_batchnorm(model)
+    if normalising and batchnorm is None:
+        raise UsageError(explain_batchnorm(normalising))
     is_exact = batchnorm == "exact" and bool(normalising)
 
     def cut(size: int, collects: bool) -> Change:
-        averaged = moving_statistics(model) if batchnorm == "micro" else []
-        micro_batches = MicroBatches(size, averaged, collects)
+        micro_batches = make_micro_batches(model, size, batchnorm, collects=collects)
         return install(model, micro_batches, batchnorm)
 
     return Lever(
@@ -93,6 +136,8 @@ def install(model: Any, micro_batches: MicroBatches, batchnorm: str | None) -> C
     """Puts steps that run in micro-batches into the model; exact ones are inside of its `call`."""
     is_exact = batchnorm == "exact" and bool(find_batchnorm(model))
     exact = normalise_exactly(model, micro_batches) if is_exact else None
+    if exact is None and batchnorm != "micro":
+        micro_batches.check_training = lambda: _check_still_frozen(model, batchnorm)
     steps = load("micro_batches")
     makers = {"train_step": steps.make_train_step, "test_step": steps.make_test_step}
     before = {name: model.__dict__[name] for name in _STEPS if name in model.__dict__}
@@ -118,6 +163,18 @@ def install(model: Any, micro_batches: MicroBatches, batchnorm: str | None) -> C
     if exact is not None:
         text += f"; {exact}"
     return Change(text, undo)
+
+
+def _check_still_frozen(model: Any, batchnorm: str | None) -> None:
+    """Raises if the model normalises over the whole batch now, and did not when it was split."""
+    thawed = find_batchnorm(model)
+    if thawed and batchnorm is None:
+        raise UsageError(explain_batchnorm(thawed))
+    if thawed:
+        raise UsageError(
+            f"The layer {thawed[0].name!r} was frozen when the model was split, and trains now. "
+            'Undo the split and call memfit.split(model, size, batchnorm="exact") again.'
+        )
 
 
 def check_batchnorm(batchnorm: object) -> None:
@@ -155,10 +212,20 @@ def check_steps(model: Any) -> None:
 
 def check_unguarded(model: Any) -> None:
     """Raises if `memfit.guard` runs the batches of this model."""
-    if "make_train_function" in model.__dict__:
+    if find_below(model, "make_train_function") is not None:
         raise UsageError(
             f"The model {model.name!r} is guarded, and the guard runs batches in its own way. Undo "
             "the guard first, or let it split the batches: memfit.guard(model, size=32)."
+        )
+
+
+def check_whole(model: Any) -> None:
+    """Raises if batches of this model are split already."""
+    if model in _split:
+        raise UsageError(
+            f"Batches of {model.name!r} run in micro-batches already. Undo that first: call undo() "
+            "of what memfit.split() returned. To guard a model that is split, give the size to the "
+            "guard: memfit.guard(model, size=32)."
         )
 
 
@@ -186,28 +253,3 @@ def _check_layers(model: Any) -> None:
                 f"The layer {layer.name!r} keeps a state from batch to batch (stateful=True), "
                 "which micro-batches would mix up. Train without memfit.split()."
             )
-        if type(layer).__name__ == "SpectralNormalization":
-            raise UsageError(
-                f"The layer {layer.name!r} (SpectralNormalization) changes its weights each time "
-                "it runs, so micro-batches would not be the same training."
-            )
-
-
-def adds_up(model: Any) -> bool:
-    """Whether the model's metrics can be told of micro-batches one by one.
-
-    Keras's own can: they sum over samples. Others might look at the batch as a whole.
-    """
-    import keras
-
-    if type(model).compute_metrics is not keras.Model.compute_metrics:
-        return False
-    return all(
-        one is None or isinstance(one, str) or _is_of_keras(one) for one in given_metrics(model)
-    )
-
-
-def _is_of_keras(metric: Any) -> bool:
-    own = metric if isinstance(metric, types.FunctionType) else type(metric)
-    kinds = (own, metric_function(metric))
-    return all(one is None or one.__module__.startswith("keras.") for one in kinds)

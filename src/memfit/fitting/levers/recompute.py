@@ -11,6 +11,8 @@ from memfit.fitting.graph.choose_blocks import Choice, choose_all, choose_blocks
 from memfit.fitting.graph.parts import read_graph_nodes, split_graph
 from memfit.fitting.graph.pure_part import GraphPart
 from memfit.fitting.levers.change import Change, forget_functions
+from memfit.fitting.levers.first_batch_proof import FirstBatchProof, HeldLever
+from memfit.fitting.proof.gate import check_allow
 from memfit.fitting.proof.proof import Lever
 from memfit.keras_private.graph import (
     Caller,
@@ -26,7 +28,13 @@ from memfit.units import format_size
 _STEP_IN_FORWARDS = 3
 
 
-def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int = 32) -> Change:
+def recompute(
+    model: Any,
+    bytes_to_save: int | None = None,
+    *,
+    batch_size: int = 32,
+    allow: Sequence[str] = (),
+) -> Change:
     """Saves activations in training by computing part of the forward pass twice.
 
     The model is cut into blocks. Of a block that is recomputed, only what others read of it is
@@ -34,11 +42,15 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
     second update of BatchNorm's statistics. Losses, gradients and weights stay the same.
     Prediction and evaluation are not touched.
 
+    At the first batch of `fit`, before its update, a step with and one without are compared. Where
+    they differ, the change is undone and a `UsageError` says in what.
+
     Args:
         model: A Functional or Sequential model that is built.
         bytes_to_save: How much lower the peak should be; the cheapest blocks for it are chosen.
             Defaults to all blocks that save something.
         batch_size: The batches that it trains on, to compute what is saved.
+        allow: `("unverified",)` trains where it cannot be told whether the training is the same.
 
     Raises:
         UsageError: If the model has no graph to cut, or less can be saved than asked.
@@ -50,7 +62,15 @@ def recompute(model: Any, bytes_to_save: int | None = None, *, batch_size: int =
     model.fit(x, y, batch_size=64)
     ```
     """
-    return install_recompute(model, bytes_to_save, batch_size=batch_size)
+    check_allow(allow)
+    install = functools.partial(install_recompute, model, bytes_to_save, batch_size=batch_size)
+    with install() as tried:
+        text = str(tried)
+    describe = functools.partial(describe_recompute, model, bytes_to_save, batch_size=batch_size)
+    held = HeldLever(model, FirstBatchProof(model, describe, allow), install)
+    held.hold("train")
+    held.install()  # the model may be a part of another, which is the one that trains
+    return Change(text, held.undo)
 
 
 def describe_recompute(

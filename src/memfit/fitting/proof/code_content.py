@@ -8,12 +8,9 @@ import types
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from memfit.user_code.frames import is_user_file
+
 _PLAIN = (str, bytes, numbers.Number, type(None), type(...), range, slice)
-# What is the same in every process with the same versions.
-_LIBRARIES = {
-    *("jax", "jaxlib", "keras", "memfit", "numpy", "optree", "tensorflow", "torch"),
-    *sys.stdlib_module_names,
-} - {"__main__"}
 _OF_EVERY_CLASS = {
     "__dict__", "__weakref__", "__doc__", "__annotations__", "__slots__", "_abc_impl",
     "__abstractmethods__", "__parameters__", "__orig_bases__", "__static_attributes__",
@@ -134,16 +131,14 @@ class CodeContent:
     def _add_used(self, names: set[str], space: Mapping[str, Any]) -> None:
         """What a code finds by these names, also inside of the user's modules."""
         for name in sorted(names & space.keys()):
+            value = space[name]
             self._write("name", name)
-            self.add(space[name])
-            if isinstance(space[name], types.ModuleType) and _is_users_module(space[name]):
+            self.add(value)
+            if isinstance(value, types.ModuleType) and not _is_library(value.__name__):
+                inside = vars(value).items()
                 self._add_used(
                     names,
-                    {
-                        one: it
-                        for one, it in vars(space[name]).items()
-                        if not isinstance(it, types.ModuleType)
-                    },
+                    {key: one for key, one in inside if not isinstance(one, types.ModuleType)},
                 )
 
     def _add_class(self, kind: type) -> None:
@@ -175,8 +170,16 @@ class CodeContent:
 
 
 def is_users(thing: Any) -> bool:
-    """Returns whether a class or function is no library's that has a version."""
-    return _root(thing) not in _LIBRARIES
+    """Returns whether a class or function is no library's."""
+    return not _is_library(str(getattr(thing, "__module__", "")))
+
+
+def _is_library(name: str) -> bool:
+    """Whether a module does not change while a process runs. A notebook has no file."""
+    if name != "__main__" and name.partition(".")[0] in sys.stdlib_module_names:
+        return True
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return isinstance(file, str) and not is_user_file(file)
 
 
 def _root(thing: Any) -> str:
@@ -193,10 +196,6 @@ def _is_of_user(value: Any) -> bool:
 
 def _is_of_keras(kind: type) -> bool:
     return any(_root(base) == "keras" for base in kind.__mro__)
-
-
-def _is_users_module(module: types.ModuleType) -> bool:
-    return module.__name__.partition(".")[0] not in _LIBRARIES
 
 
 def _is_array(value: Any) -> bool:

@@ -29,6 +29,11 @@ def root_mean_square(arrays: Iterable[Any]) -> float:
     return math.sqrt(squares / number) if number else 0.0
 
 
+def are_zero(arrays: Iterable[Any]) -> bool:
+    """Returns whether all numbers of all arrays are zero; what is no number is not."""
+    return not any(one.any() for one in arrays)
+
+
 def gradient_errors(first: Iterable[Any], second: Iterable[Any], scale: float) -> list[float]:
     """Returns how far each gradient of one step lies from that of the other.
 

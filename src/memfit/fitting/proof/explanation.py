@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from memfit.fitting.proof import culprit
+from memfit.fitting.proof.counters import Counter
 from memfit.fitting.proof.differences import Errors
-from memfit.fitting.proof.owners import name_loss, name_metric, name_state
+from memfit.fitting.proof.owners import name_attribute, name_loss, name_metric, name_state
 from memfit.fitting.proof.rows import Rows
 from memfit.fitting.proof.step import ProofStep
 
@@ -46,6 +47,11 @@ class Explanation:
         found = culprit.find_coupling(self._step, self._rows)
         return self._tell(found, noise, "depends on the order of the samples")
 
+    def coupling(self) -> str:
+        """Predictions of a sample change with the others, with some random numbers."""
+        found = culprit.find_coupling(self._step, self._rows)
+        return self._tell(found or "something in the model", Errors(), "")
+
     def loss(self, by_output: Sequence[float]) -> str:
         """The gradient of a loss differs for the same predictions."""
         worst = max(range(len(by_output)), key=lambda index: by_output[index])
@@ -74,6 +80,11 @@ class Explanation:
             found = culprit.find_coupling(self._step, self._rows)
         return self._tell(found, beyond, "mixes the samples of a batch")
 
+    def counting(self, counter: Counter) -> str:
+        """The user's code counts calls."""
+        who = name_attribute(counter.owner, counter.name)
+        return self._say(who, "changes with every micro-batch instead of once a batch")
+
     def error(self, error: Exception) -> str:
         """The model raises when its batches are cut."""
         return (
@@ -89,6 +100,10 @@ class Explanation:
                 "treats each sample for itself."
             )
         who, does = self._find_owner(errors, how)
+        return self._say(who, does)
+
+    @staticmethod
+    def _say(who: str, does: str) -> str:
         return f"{_NOT_THE_SAME}: {who} {does}. Train with whole batches, or change that."
 
     def _find_owner(self, errors: Errors, how: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.errors import UsageError
 from memfit.fitting.proof.proof import Lever, prove
 from memfit.fitting.proof.remembered_verdicts import find_verdict, remember_verdict
@@ -11,6 +12,17 @@ from memfit.fitting.proof.verdict import Outcome, Verdict
 from memfit.messages import say
 
 UNVERIFIED = "unverified"
+_NO_MEMORY = (
+    "The training cannot be compared: not even two samples of the first batch fit into memory at "
+    f'once. Use a smaller model or smaller samples, or give allow=("{UNVERIFIED}",) to train all '
+    "the same."
+)
+# Of a lever that leaves batches whole, it is not the samples that are at fault.
+_NOT_ALONE = (
+    "The training would not be the same: on the first batch, a step with this change left other "
+    "gradients, variables or metrics than one without. Train without it, or look for a layer that "
+    "does more when it runs twice, such as one that counts its calls."
+)
 
 
 def check_same(
@@ -37,15 +49,25 @@ def check_same(
     check_rows(batch)
     verdict = find_verdict(model, batch, lever)
     if verdict is None:
-        verdict = prove(model, batch, lever, most_rows)
+        verdict = _prove_if_it_fits(model, batch, lever, most_rows)
         remember_verdict(model, batch, lever, verdict)
     if verdict.is_same:
         return verdict
     if verdict.outcome is Outcome.DIFFERENT or UNVERIFIED not in allow:
-        raise UsageError(verdict.why)
+        is_other = verdict.outcome is Outcome.DIFFERENT and not lever.cuts
+        raise UsageError(_NOT_ALONE if is_other else verdict.why)
     reason = verdict.why.partition(". ")[0].rstrip(".")
     say(f'trained without a proof, as allow=("{UNVERIFIED}",) says. {reason}.', wraps=True)
     return verdict
+
+
+def _prove_if_it_fits(model: Any, batch: Any, lever: Lever, most_rows: int) -> Verdict:
+    try:
+        return prove(model, batch, lever, most_rows)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        return Verdict(Outcome.UNCLEAR, _NO_MEMORY)
 
 
 def check_allow(allow: Any) -> None:

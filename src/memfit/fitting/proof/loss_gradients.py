@@ -10,13 +10,16 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.micro_batches.loss_weights import NeedsTotalsError, counted, weighed
+from memfit.backends.proof import Predict
 from memfit.fitting.proof.differences import gradient_errors, root_mean_square, value_errors
 from memfit.fitting.proof.rows import Rows, leaves, more_rows, take, to_tensors
 from memfit.keras_private.layers import set_mask
-from memfit.keras_private.losses import compute_loss, untracked
+from memfit.keras_private.losses import built_losses, compute_loss, untracked
 
 # Predictions and their gradients are in memory a few times.
 _MOST_BYTES = 2**25
+# Enough that two samples of a class meet, and quick.
+_MOST_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,50 +35,81 @@ class LossErrors:
     added: Sequence[float]
 
 
-def measure_losses(model: Any, batch: Any, few: Rows) -> LossErrors:
+def measure_losses(model: Any, batch: Any, few: Rows, predict: Predict) -> LossErrors:
     """Returns how far the losses of micro-batches lie from those of the batch.
 
     Args:
         model: A built and compiled model, outside of any training step.
         batch: The whole batch.
         few: The rows of it that fit into one step.
+        predict: Runs forward passes of the model.
     """
-    _, _, whole = load("proof").predict(model, to_tensors(few.batch)[0])
+    first, masks, whole = predict(to_tensors(few.batch)[0])
     added = [0.0] * len(whole)
-    for part, share in few.parts():
-        _, _, found = load("proof").predict(model, to_tensors(part)[0])
+    for part, share in few.parts() if whole else ():
+        _, _, found = predict(to_tensors(part)[0])
         added = [total + share * _number(one) for total, one in zip(added, found, strict=True)]
-    predictions = _Predictions(model, batch, few)
-    errors = predictions.compare(predictions.rows.batch)
-    tiled = _tile_targets(predictions.rows)
+    added_errors = value_errors([_number(one) for one in whole], added)
+    if not _has_loss(model):
+        return LossErrors([], added_errors)
+    row_bytes = sum(map(_count_bytes, leaves(first))) / few.number
+    rows = more_rows(batch, few, min(_MOST_ROWS, int(_MOST_BYTES / max(row_bytes, 1))))
+    predictions = _Predictions(model, rows, [(first, masks)])
+    predictions.add_others(predict, few.number)
+    errors = predictions.compare(rows.batch)
+    tiled = _tile_targets(rows)
     if tiled is not None:
         again = predictions.compare(tiled)
         errors = [max(pair) for pair in zip(errors, again, strict=True)]
-    return LossErrors(errors, value_errors([_number(one) for one in whole], added))
+    return LossErrors(errors, added_errors)
+
+
+def _has_loss(model: Any) -> bool:
+    """Whether the model has a loss beside those that layers add."""
+    import keras
+
+    return bool(built_losses(model)) or type(model).compute_loss is not keras.Model.compute_loss
+
+
+def measure_predictions(rows: Rows, predict: Predict) -> float:
+    """Returns how far predictions of micro-batches lie from those of the batch."""
+    whole, _, _ = predict(to_tensors(rows.batch)[0])
+    parts = [leaves(predict(to_tensors(part)[0])[0]) for part, _ in rows.parts()]
+    joined = [_number(_join(each)) for each in zip(*parts, strict=True)]
+    return max(value_errors([_number(one) for one in leaves(whole)], joined), default=0.0)
 
 
 class _Predictions:
-    """Predictions of many rows, made micro-batch by micro-batch."""
+    """Predictions of many rows, made some rows at a time.
 
-    def __init__(self, model: Any, batch: Any, few: Rows) -> None:
+    Args:
+        model: Has the losses.
+        rows: All rows.
+        made: Predictions of the first rows, with their masks.
+    """
+
+    def __init__(self, model: Any, rows: Rows, made: list[tuple[Any, list[Any]]]) -> None:
         self._model = model
-        first, _, _ = load("proof").predict(model, to_tensors(take(few.batch, 0, few.size))[0])
-        row_bytes = sum(map(_count_bytes, leaves(first))) / few.size
-        self.rows = more_rows(batch, few, int(_MOST_BYTES / max(row_bytes, 1)))
-        made = [
-            load("proof").predict(model, to_tensors(part)[0])[:2] for part, _ in self.rows.parts()
+        self.rows = rows
+        self._made = made
+        self._whole = load("proof").make_gradient(self._loss)
+        self._in_parts = load("proof").make_gradient(self._sum_of_parts)
+
+    def add_others(self, predict: Predict, step: int) -> None:
+        """Makes those of the rows that are missing, so many at a time."""
+        for begin in range(step, self.rows.number, step):
+            x, _, _ = to_tensors(take(self.rows.batch, begin, begin + step))
+            self._made.append(predict(x)[:2])
+        self._structure = self._made[0][0]
+        self._tensors = [
+            _join(parts) for parts in zip(*(leaves(one) for one, _ in self._made), strict=True)
         ]
-        self._structure = made[0][0]
-        self.tensors = [
-            _join(parts) for parts in zip(*(leaves(one) for one, _ in made), strict=True)
-        ]
-        self._masks = [_join(parts) for parts in zip(*(one for _, one in made), strict=True)]
+        self._masks = [_join(parts) for parts in zip(*(one for _, one in self._made), strict=True)]
 
     def compare(self, batch: Any) -> list[float]:
         """Returns the error of the gradient by each output, with these targets."""
-        steps = load("proof")
-        whole = steps.differentiate(lambda given: self._loss(batch, given), self.tensors)
-        parts = steps.differentiate(lambda given: self._sum_of_parts(batch, given), self.tensors)
+        whole = self._whole(batch, self._tensors)
+        parts = self._in_parts(batch, self._tensors)
         return gradient_errors(whole, parts, root_mean_square(whole))
 
     def _loss(
@@ -104,14 +138,14 @@ class _Predictions:
     def _add_up(self, batch: Any, given: Sequence[Any], totals: Any) -> Any:
         total: Any = 0.0
         for begin, end, share in self._bounds():
-            with weighed(self._model, share, totals):
+            with weighed(share, totals):
                 total = total + share * self._loss(batch, given, begin, end)
         return total
 
     def _count(self, batch: Any, given: Sequence[Any]) -> Any:
         totals: list[Any] | None = None
         for begin, end, _ in self._bounds():
-            with counted(self._model) as counts:
+            with counted() as counts:
                 self._loss(batch, given, begin, end)
             pairs = zip(totals or [0.0] * len(counts), counts, strict=True)
             totals = [one + other for one, other in pairs]

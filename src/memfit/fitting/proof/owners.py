@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memfit.fitting.proof.culprit import name_operation
+from memfit.fitting.reachable import attributes_of, walk
 from memfit.keras_private.layers import all_layers
 from memfit.keras_private.losses import built_losses, metric_function
 
@@ -29,11 +30,33 @@ def name_loss(model: Any, output: int) -> str:
 
 
 def name_state(model: Any, variable: Any) -> str:
-    """Returns a variable that is not trained in words, with the layer that has it."""
+    """Returns a variable in words, with the layer that has it."""
     for layer in reversed(all_layers(model)):
         if any(one is variable for one in layer.variables):
             return f"{name_operation(layer)} with its variable {variable.name!r}"
-    return f"the variable {variable.path!r}"
+    holders = list(_find_holders(model, variable))
+    if holders:  # the nearest
+        _, layer, name = min(holders, key=lambda holder: holder[0])
+        return name_attribute(layer, name)
+    return f"the variable {getattr(variable, 'path', variable.name)!r}"
+
+
+def _find_holders(model: Any, variable: Any) -> Iterator[tuple[int, Any, str]]:
+    """Gives layers with an attribute that leads to a variable, and to how much else."""
+    for layer in all_layers(model):
+        for name, value in attributes_of(layer).items():
+            reached = [] if name.startswith("_") else [one.value for one in walk(value)]
+            if any(one is variable for one in reached):
+                yield len(reached), layer, name
+
+
+def name_attribute(owner: Any, name: str) -> str:
+    """Returns an attribute in words, with the layer or object that has it."""
+    import keras
+
+    is_layer = isinstance(owner, keras.Layer)
+    who = name_operation(owner) if is_layer else f"the object of {type(owner).__name__}"
+    return f"{who} with its attribute {name!r}"
 
 
 def name_metric(model: Any, variable: Any) -> str:

@@ -14,24 +14,30 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.out_of_memory import is_out_of_memory
+from memfit.backends.proof import Predict
+from memfit.fitting.proof.counters import Counter, counts_calls
 from memfit.fitting.proof.differences import (
     MOST_NOISE,
     TOLERANCE,
     Errors,
+    are_zero,
     gradient_errors,
     root_mean_square,
     value_errors,
 )
 from memfit.fitting.proof.explanation import Explanation
-from memfit.fitting.proof.loss_gradients import measure_losses
+from memfit.fitting.proof.loss_gradients import measure_losses, measure_predictions
 from memfit.fitting.proof.rows import MOST_ROWS, Rows, choose_rows, count_rows
 from memfit.fitting.proof.step import Footprint, ProofStep, proving
 from memfit.fitting.proof.verdict import Outcome, Verdict
-from memfit.keras_private.draws import held_draws
+from memfit.keras_private.draws import HeldDraws, held_draws
 
 # Two steps on the same rows that differ by more have drawn different numbers.
 _SAME_STEP = 1e-6
-_FEWEST_ROWS = 4
+_FEWEST_ROWS = 2
+# Where a draw is a single number, it may be one that hides what it does at other times.
+_MORE_TURNS = 8
+_CHANGED_BY_CUT = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,33 +97,32 @@ def _prove_somehow(model: Any, batch: Any, rows: Rows, lever: Lever) -> Verdict:
 
 
 def _prove(model: Any, batch: Any, rows: Rows, lever: Lever, *, is_eager: bool) -> Verdict:
-    once: list[tuple[int, ...]] = []
     with contextlib.ExitStack() as block:
         for layer in lever.frozen:
             block.callback(setattr, layer, "trainable", layer.trainable)
             layer.trainable = False
-        step = block.enter_context(proving(model, is_eager=is_eager))
-        block.enter_context(held_draws(rows.sizes, once.append))
-        verdict = _Comparison(step, batch, rows, lever, is_eager=is_eager).decide()
-    return replace(verdict, num_rows=rows.number, draws_once=bool(once) and lever.cuts)
+        step = block.enter_context(proving(model, rows, is_eager=is_eager))
+        held = block.enter_context(held_draws(rows.sizes))
+        verdict = _Comparison(step, held, batch, rows, lever).decide(is_eager=is_eager)
+    return replace(verdict, num_rows=rows.number, draws_once=held.are_once and lever.cuts)
 
 
 class _Comparison:
     """Steps on the same rows, compared with each other."""
 
     def __init__(
-        self, step: ProofStep, batch: Any, rows: Rows, lever: Lever, *, is_eager: bool
+        self, step: ProofStep, held: HeldDraws, batch: Any, rows: Rows, lever: Lever
     ) -> None:
         self._step = step
         self._batch = batch
         self._rows = rows
         self._lever = lever
-        self._is_eager = is_eager
+        self._held = held
         self._explain = Explanation(step, rows)
 
-    def decide(self) -> Verdict:
+    def decide(self, *, is_eager: bool) -> Verdict:
         """Returns the verdict."""
-        whole = self._run_whole()
+        whole = self._run_whole(is_eager=is_eager)
         scale = root_mean_square(whole.gradients.read())
         again = _compare(whole, self._step.run(self._rows, seed=2), scale)
         if again.worst > _SAME_STEP:
@@ -127,15 +132,15 @@ class _Comparison:
             refused = self._find_coupling(noise)
             if refused is not None:
                 return Verdict(Outcome.DIFFERENT, refused)
-        if scale == 0.0 and self._step.weights:
+        if self._step.weights and are_zero(whole.gradients.read()):
             return Verdict(Outcome.UNCLEAR, self._explain.zero_gradients())
         return self._compare_with_lever(whole, noise, scale)
 
-    def _run_whole(self) -> Footprint:
+    def _run_whole(self, *, is_eager: bool) -> Footprint:
         try:
             return self._step.run(self._rows, seed=1)
         except Exception as error:
-            if not self._is_eager or is_out_of_memory(error):
+            if not is_eager or is_out_of_memory(error):
                 raise
             raise _EagerError from error
 
@@ -146,35 +151,58 @@ class _Comparison:
         if not self._lever.is_plain:
             return None
         self._step.begin(seed=1)
-        found = measure_losses(self._step.model, self._batch, self._rows)
+        predict = load("proof").make_predict(self._step.model, self._held)
+        found = measure_losses(self._step.model, self._batch, self._rows, predict)
         if max(found.by_output, default=0.0) > TOLERANCE:
             return self._explain.loss(found.by_output)
         if max(found.added, default=0.0) > TOLERANCE:
             return self._explain.added_loss()
+        if self._held.are_single and self._differs_in_other_turns(predict):
+            return self._explain.coupling()
         return None
+
+    def _differs_in_other_turns(self, predict: Predict) -> bool:
+        """Whether other random numbers let samples change each other's predictions."""
+        for turn in range(1, _MORE_TURNS + 1):
+            self._held.turn = turn
+            self._step.begin(seed=1)
+            if measure_predictions(self._rows, predict) > _CHANGED_BY_CUT:
+                return True
+        self._held.turn = 0
+        return False
 
     def _compare_with_lever(self, whole: Footprint, noise: Errors, scale: float) -> Verdict:
         beyond = Errors()
         for collects in (False, True) if self._lever.cuts else (False,):
             try:
                 with self._lever.install(self._rows.size, collects):
-                    found = _compare(whole, self._step.run(self._rows, seed=1), scale)
+                    left = self._step.run(self._rows, seed=1)
             except Exception as error:
                 if is_out_of_memory(error):
                     raise
                 return Verdict(Outcome.DIFFERENT, self._explain.error(error))
-            beyond = found.beyond(noise)
+            counting = self._find_counting(whole, left)
+            if counting is not None:
+                return Verdict(Outcome.DIFFERENT, self._explain.counting(counting))
+            beyond = _compare(whole, left, scale).beyond(noise)
             if beyond.worst == 0.0:
                 return Verdict(Outcome.SAME, collects=collects)
             if any((*beyond.gradients, *beyond.states)):
                 break
         return Verdict(Outcome.DIFFERENT, self._explain.difference(beyond))
 
+    def _find_counting(self, whole: Footprint, parts: Footprint) -> Counter | None:
+        """A number of the user's that moves with every micro-batch."""
+        number = -(-self._rows.number // self._rows.size)
+        moves = zip(self._step.counters, whole.counts, parts.counts, strict=True)
+        found = (one for one, at_once, cut in moves if counts_calls(at_once, cut, number))
+        return next(found, None) if self._lever.cuts else None
+
 
 def _compare(one: Footprint, other: Footprint, scale: float) -> Errors:
     return Errors(
         gradient_errors(one.gradients.read(), other.gradients.read(), scale),
-        value_errors(one.states, other.states),
+        value_errors(list(one.states.read()), list(other.states.read())),
         value_errors(one.metrics, other.metrics),
         value_errors(list(one.logs.values()), list(other.logs.values())),
     )

@@ -49,6 +49,7 @@ def choose_rows(model: Any, batch: Any, most: int = MOST_ROWS) -> Rows:
         batch: Inputs, targets and weights of a whole batch.
         most: How many rows fit.
     """
+    batch = _prefer_numbers(batch, most)
     available = count_rows(batch)
     lengths = _lengths(model, batch)
     numbers = range(min(most, available), max(1, min(FEW_ROWS, most, available) - 1), -1)
@@ -56,12 +57,26 @@ def choose_rows(model: Any, batch: Any, most: int = MOST_ROWS) -> Rows:
     return Rows(to_numpy(take(batch, 0, number)), number, -(-number // 3))
 
 
+def _prefer_numbers(batch: Any, most: int) -> Any:
+    """The first rows without NaN, if there are enough: what is NaN throughout shows nothing."""
+    import numpy as np
+
+    first = to_numpy(take(batch, 0, 2 * most))
+    has_numbers = np.ones(count_rows(first), bool)
+    for leaf in leaves(first):
+        if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f":
+            has_numbers &= np.isfinite(leaf.reshape(len(leaf), -1)).all(axis=1)
+    if has_numbers.all() or has_numbers.sum() < min(FEW_ROWS, len(has_numbers) // 2):
+        return batch
+    return _map(lambda leaf: leaf[has_numbers], first)
+
+
 def more_rows(batch: Any, few: Rows, most: int) -> Rows:
-    """Returns as many rows of a batch as are allowed, cut into micro-batches of the same sizes."""
-    number = min(count_rows(batch), most) // few.size * few.size
+    """Returns as many times the few rows as are there and allowed, cut in three as well."""
+    number = min(count_rows(batch), most) // few.number * few.number
     if number <= few.number:
         return few
-    return Rows(to_numpy(take(batch, 0, number)), number, few.size)
+    return Rows(to_numpy(take(batch, 0, number)), number, -(-number // 3))
 
 
 def count_rows(batch: Any) -> int:

@@ -9,12 +9,14 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.arrays_on_disk import Kept
+from memfit.fitting.proof.counters import find_counters
 from memfit.fitting.proof.gradient_recorder import recorder_class
-from memfit.fitting.proof.rows import Rows
+from memfit.fitting.proof.other_state import OtherState
+from memfit.fitting.proof.rows import Rows, to_tensors
 from memfit.fitting.saved_attributes import attributes_kept
 from memfit.fitting.saved_state import Snapshot
-from memfit.keras_private.layers import full_precision, state_variables
-from memfit.keras_private.trainer import optimizer_replaced
+from memfit.keras_private.layers import full_precision
+from memfit.keras_private.trainer import build_with, is_built, optimizer_replaced
 
 _FUNCTIONS = ("train_function", "test_function", "predict_function")
 _LEVERS = ("train_step", "test_step", "call", "make_train_function", "make_test_function")
@@ -26,13 +28,15 @@ class Footprint:
 
     Attributes:
         gradients: By weight, in a file.
-        states: The values of variables that are not trained, in the order of the model's.
+        states: The values of all other variables, in a file.
+        counts: How far it moved numbers that the user's code counts in.
         metrics: The values of the variables of metrics.
         logs: What `fit` returned, by name.
     """
 
     gradients: Kept
-    states: Sequence[Any]
+    states: Kept
+    counts: Sequence[float]
     metrics: Sequence[Any]
     logs: dict[str, float]
 
@@ -43,15 +47,18 @@ class ProofStep:
     Args:
         model: A built and compiled model.
         snapshot: The state that every step begins with.
+        runs_python: Whether every step of the training runs the user's code.
     """
 
-    def __init__(self, model: Any, snapshot: Snapshot) -> None:
+    def __init__(self, model: Any, snapshot: Snapshot, *, runs_python: bool) -> None:
         self.model = model
         self._snapshot = snapshot
         self._fit = inspect.unwrap(type(model).fit)
         self._recorder = recorder_class()()
         self.weights = list(model.trainable_variables)
-        self.states = state_variables(model)
+        self._others = OtherState(model)
+        self.states = self._others.variables
+        self.counters = find_counters(model) if runs_python else []
 
     @property
     def metric_variables(self) -> list[Any]:
@@ -65,26 +72,18 @@ class ProofStep:
             rows: What to train on.
             seed: For what draws outside of Keras.
         """
-        from keras import ops
-
         self.begin(seed)
-        x, y, sample_weight = rows.batch
+        counted = [one.read() for one in self.counters]
         with optimizer_replaced(self.model, self._recorder):
             self._recorder.build(self.weights)
             self._recorder.reset()
-            history = self._fit(
-                self.model,
-                x,
-                y,
-                sample_weight=sample_weight,
-                batch_size=rows.number,
-                shuffle=False,
-                verbose=0,
-            )
+            given = load("proof").as_data(rows.batch)
+            history = self._fit(self.model, **given, shuffle=False, verbose=0)
         return Footprint(
-            Kept(ops.convert_to_numpy(one.value) for one in self._recorder.gradients),
-            [_copy(one) for one in self.states],
-            [_copy(one) for one in self.metric_variables],
+            Kept(load("proof").read(one.value) for one in self._recorder.gradients),
+            Kept(self._others.read()),
+            [one.read() - before for one, before in zip(self.counters, counted, strict=True)],
+            [load("proof").read(one.value) for one in self.metric_variables],
             {name: values[-1] for name, values in history.history.items()},
         )
 
@@ -99,24 +98,33 @@ class ProofStep:
 
 
 @contextlib.contextmanager
-def proving(model: Any, *, is_eager: bool) -> Iterator[ProofStep]:
+def proving(model: Any, rows: Rows, *, is_eager: bool) -> Iterator[ProofStep]:
     """Gives what runs steps of the model without its levers, in full precision; undone at the end.
 
     What Keras has compiled of the model is there again afterwards.
+
+    Args:
+        model: A compiled model.
+        rows: What it is built with, losses and metrics too: all steps then do the same.
+        is_eager: Whether steps run eagerly.
     """
     with contextlib.ExitStack() as changes:
         changes.enter_context(attributes_kept(model))
+        changes.enter_context(load("proof").quickly())
         changes.enter_context(_without(model, _LEVERS))
         snapshot = changes.enter_context(Snapshot(model))
+        if not is_built(model):
+            build_with(model, to_tensors(rows.batch))
+            snapshot = changes.enter_context(Snapshot(model))
         changes.enter_context(_set(model, **dict.fromkeys(_FUNCTIONS)))
         if model.steps_per_execution != 1:
             changes.enter_context(_set(model, steps_per_execution=1))
         changes.enter_context(_set(model, stop_training=False))
+        runs_python = load("proof").RUNS_PYTHON or model.run_eagerly
         if is_eager and not model.run_eagerly:
             changes.enter_context(_set(model, run_eagerly=True))
         changes.enter_context(full_precision(model))
-        changes.enter_context(load("proof").quickly())
-        yield ProofStep(model, snapshot)
+        yield ProofStep(model, snapshot, runs_python=runs_python)
 
 
 @contextlib.contextmanager
@@ -143,10 +151,3 @@ def _set(model: Any, **values: Any) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(model, name, value)
-
-
-def _copy(variable: Any) -> Any:
-    import numpy as np
-    from keras import ops
-
-    return np.array(ops.convert_to_numpy(variable.value))
