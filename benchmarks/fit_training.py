@@ -150,12 +150,12 @@ def run_fit(wanted: Wanted, model: Any) -> dict[str, Any]:
 def run_within(wanted: Wanted, model: Any) -> dict[str, Any]:
     """Fits arrays of one batch within a budget, and tells what memfit tried and chose."""
     from memfit.errors import BudgetError
-    from memfit.fitting import preparation, trial_steps
+    from memfit.fitting import held_fit, trial_steps
     from memfit.fitting.fit import fit
     from memfit.measure.peak import Peak
 
     x, y = make_data(wanted.case, wanted.batch_size)
-    trials, plans = record(preparation, trial_steps.Prober)
+    trials, plans = record(held_fit, trial_steps.Prober)
     if wanted.is_limited:
         limit_growth(wanted.budget_bytes)
     idle_bytes = read_status("VmRSS")
@@ -189,11 +189,11 @@ def run_within(wanted: Wanted, model: Any) -> dict[str, Any]:
     }
 
 
-def record(preparation: Any, prober: Any) -> tuple[list[Any], list[Any]]:
+def record(held_fit: Any, prober: Any) -> tuple[list[Any], list[Any]]:
     """Returns two lists that will hold memfit's trials and its plan."""
     trials: list[Any] = []
     plans: list[Any] = []
-    choose, try_step = preparation.choose, prober.try_step
+    choose, try_step = held_fit.choose, prober.try_step
 
     def choose_and_tell(*args: Any) -> Any:
         plans.append(choose(*args))
@@ -203,7 +203,7 @@ def record(preparation: Any, prober: Any) -> tuple[list[Any], list[Any]]:
         trials.append(try_step(*args))
         return trials[-1]
 
-    preparation.choose, prober.try_step = choose_and_tell, try_and_tell
+    held_fit.choose, prober.try_step = choose_and_tell, try_and_tell
     return trials, plans
 
 

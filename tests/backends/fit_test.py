@@ -329,7 +329,7 @@ def test_a_loss_that_compares_samples_is_not_cut_and_is_named_in_the_refusal():
     model = deep()
     model.compile("sgd", "dice")
 
-    with pytest.raises(BudgetError, match="the loss 'dice'.*looks at the batch as a whole"):
+    with pytest.raises(BudgetError, match=r"the loss 'dice'.*looks at the batch as a whole"):
         memfit.fit(model, X, Y, BATCH_SIZE, shuffle=False, budget=budget_of(ROOM_MB))
 
     assert "train_step" not in model.__dict__

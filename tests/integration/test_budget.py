@@ -102,26 +102,62 @@ def test_a_budget_that_cannot_be_kept_ends_the_script_before_it_trains(memfit, o
     assert "Epoch" not in ran.stdout
 
 
-def test_a_fit_that_memfit_cannot_look_into_runs_as_it_is(memfit):
-    script = memfit.script(
-        TRAINING.replace("range(10)", "range(1)").replace(
-            "model.fit(x, y, batch_size=16384, epochs=2, verbose=2)",
-            "class Data:\n"
-            "    def __iter__(self):\n"
-            "        yield x[:32], y[:32]\n"
-            "try:\n"
-            "    model.fit(Data(), verbose=0)\n"
-            "except Exception as error:\n"
-            "    print('keras said', type(error).__name__)\n"
-            "model.fit(x[:64], y[:64], verbose=0)",
-        )
+OWN_FUNCTION = """
+import keras, numpy as np
+
+class Own(keras.Model):
+    def make_train_function(self, force=False):
+        return super().make_train_function(force)
+
+inputs = keras.Input((4,))
+model = Own(inputs, keras.layers.Dense(1)(inputs))
+model.compile("sgd", "mse")
+x = np.zeros((64, 4), "float32")
+model.fit(x, x[:, :1], verbose=0)
+print("trained", int(model.optimizer.iterations))
+"""
+
+
+def test_a_fit_that_cannot_be_controlled_runs_as_it_is_and_is_told_of(memfit):
+    ran = memfit.run(
+        memfit.script(OWN_FUNCTION), options=("--budget", "8GB", "--check"), backend="torch"
     )
 
-    ran = memfit.run(script, options=("--budget", "8GB"), backend="tensorflow")
+    assert "trained 2" in ran.stdout
+    assert "THE BUDGET DOES NOT CONTROL THIS FIT" in ran.stderr
+    assert "THE BUDGET OF 8.00 GB DID NOT CONTROL ONE CALL OF FIT" in " ".join(ran.stderr.split())
+    assert not ran.result["budget"]["controlled"]
+    assert "Own has a make_train_function of its own" in ran.result["budget"]["why"]
+    assert ran.code == 3
+
+
+SHUFFLED = """
+import random
+import keras, numpy as np
+keras.utils.set_random_seed(1)
+model = keras.Sequential([keras.layers.Dense(8), keras.layers.Dropout(0.5), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+x = np.random.standard_normal((64, 4)).astype("float32")
+history = model.fit(x, x[:, :1], epochs=3, verbose=0)
+print(*history.history["loss"], random.random(), np.random.random())
+"""
+
+
+def test_a_script_with_room_prints_the_losses_that_it_prints_without_a_budget(memfit):
+    script = memfit.script(SHUFFLED)
+    plain = memfit.run(script, backend="torch")
+    (memfit.cwd / "recorded").rename(memfit.cwd / "before")
+
+    ran = memfit.run(
+        script,
+        options=("--budget", "900GB"),
+        backend="torch",
+        env={"XDG_CACHE_HOME": str(memfit.cwd)},
+    )
 
     assert ran.code == 0, ran.stderr
-    assert "keras said" in ran.stdout
-    assert "this fit runs without a budget" in ran.stderr
+    assert ran.stdout == plain.stdout
+    assert ran.result["budget"]["controlled"]
 
 
 # What was counted is told by the second look, compared with the first.

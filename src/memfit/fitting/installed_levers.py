@@ -26,6 +26,9 @@ class InstalledLevers:
         batchnorm: What BatchNormalization may do.
         gauge: The memory that the budget is about.
         most_bytes: When more is taken after a micro-batch, free memory is given back.
+
+    Attributes:
+        collects: Whether metrics see the predictions of a whole batch, as a proof tells.
     """
 
     def __init__(self, model: Any, batchnorm: str | None, gauge: Gauge, most_bytes: int) -> None:
@@ -35,7 +38,7 @@ class InstalledLevers:
         self._most_bytes = most_bytes
         self._installed: list[tuple[str | Recomputation, Change]] = []
         self._micro_batches: MicroBatches | None = None
-        self.collects: bool | None = None  # as was proved
+        self.collects = False
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -84,9 +87,9 @@ class InstalledLevers:
             return install_recompute(self._model, lever.bytes_to_save, batch_size=lever.batch_size)
         if lever == _PRECISION:
             return reduce_precision(self._model)
-        self._micro_batches = make_micro_batches(self._model, size, self._batchnorm)
-        if self.collects is not None:
-            self._micro_batches.collects = self.collects
+        self._micro_batches = make_micro_batches(
+            self._model, size, self._batchnorm, collects=self.collects
+        )
         # Once much is taken, malloc gives back what lies free between micro-batches: a heap in
         # which freed and living tensors lie mixed may grow by a tenth.
         self._micro_batches.after_each = lambda: self._gauge.trim_above(self._most_bytes)

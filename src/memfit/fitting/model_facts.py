@@ -4,7 +4,7 @@ from memfit.errors import UsageError
 from memfit.fitting.exploration import Facts
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.headroom import Headroom
-from memfit.fitting.levers.micro_batches import check_model, has_fixed_batch
+from memfit.fitting.levers.micro_batches import check_model, check_whole, has_fixed_batch
 from memfit.fitting.request import Request
 from memfit.fitting.trial_steps import Prober
 
@@ -40,6 +40,7 @@ def _find_why_whole(prober: Prober, request: Request) -> str | None:
     if prober.why_uncut is not None:
         return prober.why_uncut
     try:
+        check_whole(prober.model)
         check_model(prober.model)
     except UsageError as error:
         return str(error)

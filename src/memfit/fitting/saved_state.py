@@ -32,8 +32,8 @@ def wait_until_quiet() -> None:
 def _read_random() -> tuple[Any, ...]:
     import numpy as np
 
-    kind, keys, *rest = np.random.get_state()
-    return random.getstate(), kind, keys.tobytes(), *rest
+    of_numpy: Any = np.random.get_state()
+    return random.getstate(), of_numpy[1].tobytes(), of_numpy[2:]
 
 
 class Snapshot:

@@ -1,9 +1,12 @@
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from memfit.budget import Budget
 from memfit.diagnose.causes.finding import Finding
 from memfit.diagnose.diagnosis import Diagnosis, Run
 from memfit.diagnose.growth.growth import Growth
@@ -83,6 +86,7 @@ DOCUMENTED = {
     "phases": list,
     "findings": list,
     "exit": dict,
+    "budget": dict | None,
     "backend": str | None,
     "versions": dict,
     "overhead": dict,
@@ -231,3 +235,22 @@ def test_many_runs_are_one_list_in_the_order_given():
 
 def test_no_runs_are_an_empty_list():
     assert json.loads(render_json_list([])) == []
+
+
+@pytest.mark.parametrize(
+    ("uncontrolled", "told"),
+    [
+        ((), {"controlled": True, "why": None}),
+        (("It makes its own step.",), {"controlled": False, "why": "It makes its own step."}),
+    ],
+    ids=["controlled", "not controlled"],
+)
+def test_whether_a_budget_controlled_every_fit_is_told(uncontrolled, told):
+    header = structs.replace(RECORDING.header, budget=Budget(10**9, "device"))
+    run = Run(replace(RECORDING, header=header), replace(DIAGNOSIS, uncontrolled=uncontrolled))
+
+    assert json.loads(render_json(run))["budget"] == {
+        "size_bytes": 10**9,
+        "place": "device",
+        **told,
+    }

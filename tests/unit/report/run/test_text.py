@@ -260,6 +260,20 @@ def test_what_became_of_a_budget_is_reported(peak_mb, phases, told):
     )
 
 
+@pytest.mark.parametrize("place", ["host", "device"])
+def test_a_fit_that_a_budget_does_not_control_is_told_in_capitals_and_is_a_problem(place):
+    recording = make_recording(ended=Exit(60.0, code=0))
+    recording = replace(
+        recording, header=structs.replace(recording.header, budget=Budget(600 * 10**6, place))
+    )
+    diagnosis = Diagnosis("steady", peak_bytes=10**8, uncontrolled=("It makes its own step.",))
+
+    assert (
+        "THE BUDGET OF 600 MB DID NOT CONTROL ONE CALL OF FIT: It makes its own step."
+    ) in explain(Run(recording, diagnosis))
+    assert diagnosis.has_problem
+
+
 def test_the_explanation_follows_the_verdict():
     diagnosis = Diagnosis("steady", peak_bytes=5 * 10**8)
 
