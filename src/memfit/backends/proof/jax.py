@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from memfit.backends.proof import Gradient, Predict
+from memfit.backends.proof import AddedGradient, Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
 from memfit.keras_private.layers import get_mask
 from memfit.keras_private.trainer import training_argument
@@ -80,6 +80,26 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
         return y_pred, list(masks), [jnp.sum(one) for one in losses]
 
     return predict
+
+
+def make_added_gradient(model: Any, held: HeldDraws) -> AddedGradient:
+    """Returns what differentiates an added loss."""
+
+    def run(trainable: Any, others: Any, x: Any, index: int) -> Any:
+        _, _, losses = model.stateless_call(
+            trainable, others, x, return_losses=True, **training_argument(model)
+        )
+        return jnp.sum(losses[index])
+
+    gradient = jax.grad(run)
+    find = gradient if model.run_eagerly else jax.jit(gradient, static_argnums=3)
+
+    def differentiate(x: Any, index: int) -> list[Any]:
+        trainable = [one.value for one in model.trainable_variables]
+        others = [one.value for one in model.non_trainable_variables]
+        return [np.asarray(one) for one in find(trainable, others, x, index)]
+
+    return differentiate
 
 
 def make_gradient(model: Any, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from memfit.backends import load
@@ -23,11 +24,13 @@ from memfit.fitting.proof.differences import (
     are_zero,
     gradient_errors,
     root_mean_square,
+    tolerance,
     value_errors,
 )
 from memfit.fitting.proof.explanation import Explanation
 from memfit.fitting.proof.loss_gradients import (
     LossErrors,
+    measure_added,
     measure_losses,
     measure_predictions,
 )
@@ -156,11 +159,22 @@ class _Comparison:
         found = self._measure_losses(predict)
         if max(found.by_output, default=0.0) > TOLERANCE:
             return self._explain.loss(found.by_output)
-        if max(found.added, default=0.0) > TOLERANCE:
-            return self._explain.added_loss()
+        added = self._find_added(found, tolerance(max(noise.gradients, default=0.0)))
+        if added is not None:
+            return self._explain.added_loss(added)
         if self._held.are_single and self._differs_in_other_turns(predict):
             return self._explain.coupling()
         return None
+
+    def _find_added(self, found: LossErrors, most: float) -> float | None:
+        """The value of an added loss that differs, or whose gradient does."""
+        number = len(found.added)
+        self._step.begin(seed=1)
+        slopes = measure_added(self._step.model, self._held, self._rows, number) if number else []
+        errors = [max(pair) for pair in zip_longest(found.added, slopes, fillvalue=0.0)]
+        if max(errors, default=0.0) <= most:
+            return None
+        return float(found.added_values[errors.index(max(errors))])
 
     def _measure_losses(self, predict: Predict) -> LossErrors:
         """No errors for a model that needs more of a step around its losses."""
