@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
@@ -76,6 +77,8 @@ def tabulate(found: dict[str, list[dict[str, Any]]]) -> str:
     for family in [*families, "all"]:
         for backend, lines in tried.items():
             outcomes = [one["outcome"] for one in lines if family in ("all", one["family"])]
+            if not outcomes:
+                continue  # what was kept has some families only
             ok, refused = outcomes.count("ok"), outcomes.count("refused")
             counts = (len(outcomes), ok, refused, len(outcomes) - ok - refused)
             rows.append((family, backend, *map(str, counts)))
@@ -90,7 +93,7 @@ def list_refused(found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
         for one in lines
         if one["outcome"] == "refused"
     }
-    yield f"Refused, each with its culprit named: {', '.join(sorted(refused))}."
+    yield textwrap.fill(f"Refused, each with its culprit named: {', '.join(sorted(refused))}.", 120)
     for backend, lines in found.items():
         for one in lines:
             if "family" in one and one["outcome"] not in ("ok", "refused"):
