@@ -292,6 +292,7 @@ def test_a_look_at_the_whole_batch_leaves_no_trace_in_seeds():
     assert drawn.max() == 4  # once for each micro-batch
 
 
+@compiles_long
 def test_a_loss_that_is_one_number_is_not_summed():
     class OneNumber(keras.losses.Loss):
         def call(self, y_true, y_pred):
@@ -323,6 +324,7 @@ def test_weights_of_any_kind_of_number(dtype):
     assert_same(lambda: dense(weighted_metrics=["mae"]), data)
 
 
+@compiles_long
 def test_a_micro_batch_in_which_all_weights_are_zero():
     given = weights(10)
     given[SECOND] = 0.0
@@ -330,6 +332,7 @@ def test_a_micro_batch_in_which_all_weights_are_zero():
     assert_same(lambda: dense(loss, weighted_metrics=["mae"]), (noise(10, 4), noise(10, 3), given))
 
 
+@compiles_long
 def test_a_batch_of_one_row():
     assert_same(lambda: dense(metrics=["mae"]), (noise(1, 4), noise(1, 3)))
 

@@ -153,6 +153,51 @@ def test_inner_models_and_a_layer_that_is_called_twice():
     assert_same(nested, (noise(10, 8), noise(10, 1)))
 
 
+class Named(layers.BatchNormalization):
+    """A class made of BatchNormalization, with nothing of its own in how it is called."""
+
+    def get_config(self):
+        return {**super().get_config(), "note": "named"}
+
+
+class NamedTwice(Named):
+    pass
+
+
+def of_own_classes(**options):
+    inner = keras.Sequential([keras.Input((8,)), Named(**options), layers.Dense(8)])
+    inputs = keras.Input((8,))
+    x = NamedTwice(**options)(inner(layers.Dense(8)(inputs)))
+    return compiled(keras.Model(inputs, layers.Dense(1)(x)))
+
+
+def test_classes_made_of_batch_normalisation():
+    assert_same(of_own_classes, (noise(10, 8), noise(10, 1)))
+
+
+@compiles_long
+def test_renormalisation():
+    clipping = {"rmax": 2.0, "rmin": 0.5, "dmax": 1.0}
+    data = (noise(10, 8), noise(10, 1))
+    assert_same(lambda: of_own_classes(renorm=True, renorm_clipping=clipping), data)
+
+
+@compiles_long
+def test_declared_normalisation_of_micro_batches_moves_all_statistics_once():
+    data = (noise(12, 8), noise(12, 1))
+
+    def train_some(size):
+        keras.utils.set_random_seed(1)
+        model = of_own_classes(renorm=True)
+        if size:
+            split(model, size, batchnorm="micro")
+        model.train_on_batch(*data)
+        inner = next(one for one in model.layers if isinstance(one, keras.Sequential))
+        return ops.convert_to_numpy(inner.layers[0].renorm_mean)
+
+    np.testing.assert_allclose(train_some(4), train_some(None), rtol=1e-5, atol=1e-7)
+
+
 def masked():
     inputs = keras.Input((6,), dtype="int32")
     x = layers.Embedding(20, 4, mask_zero=True)(inputs)
@@ -355,6 +400,20 @@ def wrapped():
     )
 
 
+class OwnCall(layers.BatchNormalization):
+    def call(self, inputs, training=None, mask=None):
+        return super().call(inputs, training=training, mask=mask)
+
+
+class OwnMoments(layers.BatchNormalization):
+    def _moments(self, inputs, mask):
+        return super()._moments(inputs, mask)
+
+
+def holding(layer):
+    return compiled(keras.Sequential([keras.Input((8,)), layer, layers.Dense(1)]))
+
+
 def without_samples():
     inputs = keras.Input((8,))
     centre = ops.mean(inputs, axis=0, keepdims=True)
@@ -369,12 +428,40 @@ def without_samples():
         (lambda: compiled(keras.Sequential([layers.BatchNormalization()])), "not built"),
         (wrapped, "TimeDistributed"),
         (without_samples, "first axis is the samples"),
+        (lambda: holding(OwnCall(name="mine")), r"'mine' is a OwnCall.*a call\(\) of its own"),
+        (lambda: holding(OwnMoments()), r"OwnMoments.*a _moments\(\) of its own"),
     ],
-    ids=["subclassed", "not built", "inside a layer", "no samples"],
+    ids=["subclassed", "not built", "inside a layer", "no samples", "own call", "own moments"],
 )
 def test_what_cannot_be_cut_is_refused_with_the_reason(make, message):
     with pytest.raises(UsageError, match=message):
         split(make(), 4, batchnorm="exact")
+
+
+def thawed(batchnorm, size):
+    """Trained frozen, then once more after its BatchNormalization was thawed."""
+    x, y = noise(12, 8), noise(12, 1)
+    keras.utils.set_random_seed(1)
+    model = holding(layers.BatchNormalization(trainable=False))
+    split(model, size, batchnorm=batchnorm)
+    model.train_on_batch(x, y)
+    model.layers[0].trainable = True
+    compiled(model).train_on_batch(x, y)
+    return x, ops.convert_to_numpy(model.layers[0].moving_mean)
+
+
+@pytest.mark.parametrize(
+    ("batchnorm", "message"), [(None, 'batchnorm="micro"'), ("exact", "frozen when the model was")]
+)
+def test_a_layer_that_is_thawed_after_the_split_is_not_trained_otherwise(batchnorm, message):
+    with pytest.raises(UsageError, match=message):
+        thawed(batchnorm, 4)
+
+
+def test_a_layer_that_is_thawed_after_the_split_moves_its_statistics_once():
+    x, moving_mean = thawed("micro", 4)
+
+    np.testing.assert_allclose(moving_mean, 0.01 * x.mean(axis=0), rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="XLA on TensorFlow only")

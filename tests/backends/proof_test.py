@@ -20,6 +20,11 @@ RNG = np.random.default_rng(0)
 ROWS = 20
 
 
+def once_elsewhere(test):
+    """Where JAX runs nothing else than the others do: compiling takes it some seconds."""
+    return pytest.mark.long(test) if BACKEND == "jax" else test
+
+
 def noise(*shape, rows=ROWS):
     return RNG.standard_normal((rows, *shape)).astype("float32")
 
@@ -105,10 +110,12 @@ def test_a_model_that_treats_each_sample_by_itself_is_the_same():
     assert str(verdict).startswith("proved on 20 rows of the first batch in ")
 
 
+@once_elsewhere
 def test_weights_of_samples_and_of_losses_are_the_same():
     assert_same(chain(loss_weights=0.3), weights=np.abs(noise())[:, None][:, 0])
 
 
+@once_elsewhere
 def test_keys_of_attention_and_biases_before_a_norm_have_no_gradient_and_are_the_same():
     x = keras.Input((5, 4))
     h = layers.MultiHeadAttention(2, 2)(x, x)
@@ -146,6 +153,7 @@ def test_a_draw_that_is_one_for_the_batch_is_the_same_and_said():
     assert "drawn once a batch are drawn once a micro-batch" in str(verdict)
 
 
+@once_elsewhere
 def test_what_is_no_number_in_both_is_the_same():
     some, all_ = noise(4), noise(4)
     some[3, 1] = np.nan
@@ -156,6 +164,7 @@ def test_what_is_no_number_in_both_is_the_same():
     assert_same(chain(metrics=["mae"]), all_)
 
 
+@once_elsewhere
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_is_proved_in_full_precision(policy):
     model = chain(layers.Dense(5, "relu", dtype=policy), layers.LayerNormalization(dtype=policy))
@@ -165,6 +174,7 @@ def test_half_precision_is_proved_in_full_precision(policy):
     assert model.layers[1].compute_dtype == policy.removeprefix("mixed_")
 
 
+@once_elsewhere
 @pytest.mark.parametrize("rows", [2, 3, 5])
 def test_batches_of_few_rows(rows):
     x, y = noise(4, rows=rows), noise(2, rows=rows)
@@ -185,6 +195,7 @@ def test_a_layer_that_uses_the_mean_of_the_batch_is_named(share):
     assert_refused("'centre' (MinusMean)", chain(MinusMean(share, name="centre")))
 
 
+@once_elsewhere
 def test_a_layer_that_mixes_samples_is_named_inside_others():
     inner = keras.Sequential([layers.Dense(6), Shuffled(name="mixer"), layers.Dense(6)])
 
@@ -215,6 +226,7 @@ def test_a_loss_that_compares_samples_is_named(loss):
     assert_refused(f"the loss '{loss.__name__}'", chain(loss=loss))
 
 
+@once_elsewhere
 def test_the_loss_of_one_of_several_outputs_is_named_with_its_output():
     x = keras.Input((4,))
     h = layers.Dense(6, "tanh")(x)
@@ -236,6 +248,7 @@ class OwnLoss(keras.Model):
         return ops.mean(contrastive(y, y_pred)) + ops.mean(ops.square(y - y_pred))
 
 
+@once_elsewhere
 def test_compute_loss_that_compares_samples_is_named():
     model = compiled(OwnLoss(), None)
     model(noise(4))
@@ -350,6 +363,7 @@ class Quadratic(layers.Layer):
         return x * (1.0 + 0.1 * places)
 
 
+@once_elsewhere
 def test_a_layer_by_the_place_in_the_batch_is_named():
     assert_refused("(Quadratic)", chain(Quadratic()))
 
@@ -396,6 +410,7 @@ def test_numbers_that_keras_does_not_draw_are_not_clear_and_the_layer_is_named()
     )
 
 
+@once_elsewhere
 def test_gradients_that_are_zero_are_not_clear():
     model = compiled(keras.Sequential([keras.Input((4,)), layers.Dense(2, use_bias=False)]))
 
@@ -412,6 +427,7 @@ def test_gradients_that_are_zero_are_not_clear():
 # ---- inputs of all kinds
 
 
+@once_elsewhere
 def test_nested_inputs_and_outputs_some_without_a_loss():
     left, right = keras.Input((4,), name="left"), keras.Input((3,), name="right")
     both = layers.Concatenate()([layers.Dense(5)(left), layers.Dense(5)(right)])
@@ -424,6 +440,7 @@ def test_nested_inputs_and_outputs_some_without_a_loss():
     assert_same(listed, [noise(4), noise(3)], y, [np.abs(noise()), np.abs(noise())])
 
 
+@once_elsewhere
 def test_whole_numbers_and_truth_values():
     numbers, truths = keras.Input((3,), dtype="int32"), keras.Input((3,), dtype="bool")
     embedded = layers.Flatten()(layers.Embedding(9, 2)(numbers))
@@ -472,6 +489,7 @@ def test_a_model_without_targets():
     assert "(Autoencoder)" in verdicts[1].why
 
 
+@once_elsewhere
 def test_weights_for_each_step_of_a_sequence():
     model = compiled(keras.Sequential([keras.Input((5, 4)), layers.GRU(3, return_sequences=True)]))
 
@@ -516,6 +534,25 @@ def test_on_jax_models_may_run_eagerly():
         pytest.skip("there it is the usual way")
 
     assert_same(chain(run_eagerly=True))
+
+
+class LastRow(keras.metrics.Metric):
+    """Tells of the last sample only."""
+
+    def __init__(self):
+        super().__init__(name="last")
+        self.value = self.add_weight(name="value", initializer="zeros")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.value.assign(ops.sum(ops.abs(y_true - y_pred)[-1]))
+
+    def result(self):
+        return ops.convert_to_tensor(self.value)
+
+
+@once_elsewhere
+def test_a_metric_that_depends_on_the_order_of_samples_is_no_reason_to_refuse():
+    assert_same(chain(metrics=[LastRow()]))
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="modules of torch")

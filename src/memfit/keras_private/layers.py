@@ -123,6 +123,18 @@ def moments_given(layer: Any, mean: Any, variance: Any) -> Iterator[None]:
         object.__delattr__(layer, "_moments")
 
 
+@relies_on(_MOMENTS)
+def own_normalisation(layer: Any) -> str | None:
+    """Returns what a class made of BatchNormalization does itself: how it is called or looks."""
+    import keras
+
+    def is_own(name: str) -> bool:
+        original = getattr(keras.layers.BatchNormalization, name)
+        return name in vars(layer) or getattr(type(layer), name) is not original
+
+    return next(filter(is_own, ("__call__", "call", "_moments")), None)
+
+
 @relies_on("builtins.ValueError._keras_call_info_injected")
 def is_raised_anew(error: BaseException) -> bool:
     """Returns whether Keras made this error of one inside a layer, which is its `__context__`.

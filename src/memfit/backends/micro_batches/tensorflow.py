@@ -7,23 +7,17 @@ size of a micro-batch is a variable, so that another size needs no new trace; XL
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from memfit.backends.micro_batches import MicroBatches
-from memfit.backends.micro_batches.batch_parts import (
-    check,
-    cut,
-    explain_rows,
-    flatten,
-    name_leaves,
-    unpack,
-)
+from memfit.backends.micro_batches.batch_parts import cut, flatten, unpack
 from memfit.backends.micro_batches.loss_weights import Totals, counted, weighed
+from memfit.backends.micro_batches.tf_gathering import Gathering
+from memfit.backends.micro_batches.tf_rows import checked
 from memfit.errors import UsageError
-from memfit.keras_private.layers import changing_variables, get_mask, set_mask
+from memfit.keras_private.layers import changing_variables
 from memfit.keras_private.losses import compute_loss, loss_trackers, noted_losses, track_loss
-from memfit.keras_private.trainer import build_with, call_model, output_spec
+from memfit.keras_private.trainer import build_with, call_model
 
 # Takes a micro-batch, its share of the samples and what earlier micro-batches left; returns what it
 # leaves.
@@ -64,11 +58,6 @@ def update(model: Any, gradients: Sequence[Any]) -> None:
         model.optimizer.apply_gradients(zip(gradients, model.trainable_weights, strict=True))
 
 
-def is_dense(leaf: Any) -> bool:
-    """Returns whether rows of an array can be taken out of it."""
-    return isinstance(leaf, tf.Tensor | tf.Variable | np.ndarray)
-
-
 class Loop:
     """The micro-batches of a batch, one after another.
 
@@ -88,11 +77,9 @@ class Loop:
         self._is_fixed = bool(model.jit_compile)
         self._totals = Totals()
         self._gradients: list[Any] = []
-        # Told by the run: which weights have gradients, which single losses are not one number,
-        # the shapes of the masks that outputs have.
+        # Told by the run: which weights have gradients, which single losses are not one number.
         self._has_gradient: list[bool] = []
         self._is_vector: list[bool] = []
-        self._mask_shapes: list[Any] = []
         self._size = tf.Variable(micro_batches.size, trainable=False)
         micro_batches.on_resize(self._size.assign)
         if self._is_fixed:
@@ -117,7 +104,7 @@ class Loop:
         self._micro_batches.renew(is_training=self._is_training)
         if not self._is_whole:
             check_model(model, self._micro_batches)
-            data = _checked(cut(data, _as_tensor))
+            data = checked(data)
         build_with(model, data)  # nothing can be made inside a loop
         before = _Before(model)
 
@@ -140,6 +127,7 @@ class Loop:
         averaged = list(self._micro_batches.averaged) if self._is_training else []
         begin = [tf.identity(one.value) for one in averaged]
         trackers = loss_trackers(model)
+        gathering = Gathering(model, unpack(data)[0]) if self._collects else None
         self._has_gradient = [False] * len(weights)
 
         def run_micro_batch(micro_batch: Any, share: Any, carry: list[Any]) -> list[Any]:
@@ -152,30 +140,32 @@ class Loop:
             added = [
                 total + tf.cast(one, total.dtype) for total, one in zip(left, new, strict=True)
             ]
-            return [*added, *self._write(arrays, y_pred)]
+            return [*added, *(gathering.write(arrays, y_pred) if gathering else ())]
 
         zeros = [tf.zeros(one.shape, one.dtype) for one in weights]
         zeros += [tf.constant(0.0)] * len(trackers)
         zeros += [tf.zeros(one.shape, one.dtype) for one in averaged]
         num_sums = len(zeros)
-        left = self._each(data, run_micro_batch, [*zeros, *self._make_arrays(model, data)])
+        arrays = gathering.make_arrays() if gathering else []
+        left = self._each(data, run_micro_batch, [*zeros, *arrays])
         self._gradients = [
             one if has else None for one, has in zip(left, self._has_gradient, strict=False)
         ]
-        # Keras weighs these by a size that it only knows here, outside of the loop.
-        samples = flatten(data)[0]
-        for tracker, value, is_vector in zip(
-            trackers, left[len(weights) :], self._is_vector, strict=False
-        ):
-            number = tf.shape(samples)[0] if is_vector else samples.shape[0]
-            tracker.update_state(value, sample_weight=number)
+        self._track_losses(trackers, left[len(weights) :], data)
         for one, value in zip(averaged, left[num_sums - len(averaged) :], strict=False):
             one.assign(value)
-        if not self._collects:
+        if gathering is None:
             return model.get_metrics_result()
         x, y, sample_weight = unpack(data)
-        y_pred = self._gather(model, x, left[num_sums:])
+        y_pred = gathering.join(left[num_sums:])
         return model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def _track_losses(self, trackers: Sequence[Any], values: Sequence[Any], data: Any) -> None:
+        """Tells the losses of the batch, by a size that Keras only knows outside of the loop."""
+        samples = flatten(data)[0]
+        for tracker, value, is_vector in zip(trackers, values, self._is_vector, strict=False):
+            number = tf.shape(samples)[0] if is_vector else samples.shape[0]
+            tracker.update_state(value, sample_weight=number)
 
     def _learn(
         self, model: Any, micro_batch: Any, share: Any, totals: Any, weights: Sequence[Any]
@@ -257,45 +247,6 @@ class Loop:
 
         return self._each(data, run_micro_batch, [tf.constant(0.0)] * number)
 
-    def _make_arrays(self, model: Any, data: Any) -> list[Any]:
-        """Returns the arrays that predictions and their masks are gathered in, if asked for."""
-        if not self._collects:
-            return []
-        x, _, _ = unpack(data)
-        types = [one.dtype for one in flatten(output_spec(model, x))]
-        return [
-            tf.TensorArray(dtype, size=0, dynamic_size=True, infer_shape=False)
-            for dtype in [*types, *["bool"] * len(types)]
-        ]
-
-    def _write(self, arrays: list[Any], y_pred: Any) -> list[Any]:
-        """Returns the arrays with one more row of micro-batches."""
-        if not arrays:
-            return []
-        outputs = flatten(y_pred)
-        masks = [get_mask(one) for one in outputs]
-        self._mask_shapes = [None if one is None else one.shape for one in masks]
-        return [
-            array if one is None else array.write(array.size(), one)
-            for array, one in zip(arrays, [*outputs, *masks], strict=True)
-        ]
-
-    def _gather(self, model: Any, x: Any, arrays: list[Any]) -> Any:
-        """Returns the predictions of the batch, with their masks."""
-        import keras
-
-        spec = output_spec(model, x)
-        outputs, masks = arrays[: len(arrays) // 2], arrays[len(arrays) // 2 :]
-        gathered = [array.concat() for array in outputs]
-        for tensor, one in zip(gathered, flatten(spec), strict=True):
-            tensor.set_shape([None, *one.shape[1:]])
-        for tensor, mask, shape in zip(gathered, masks, self._mask_shapes, strict=True):
-            if shape is not None:
-                whole = mask.concat()
-                whole.set_shape([None, *shape[1:]])
-                set_mask(tensor, whole)
-        return keras.tree.pack_sequence_as(spec, gathered)
-
 
 class _Before:
     """What a forward pass changes, as it was before: an attempt may have to begin anew."""
@@ -307,29 +258,6 @@ class _Before:
     def put_back(self) -> None:
         for one, value in self._values:
             one.assign(value)
-
-
-def _as_tensor(leaf: Any) -> Any:
-    """Returns an array as `fit` hands it over."""
-    import keras
-
-    if not isinstance(leaf, np.ndarray):
-        return leaf
-    return tf.convert_to_tensor(leaf, keras.config.floatx() if leaf.dtype.kind == "f" else None)
-
-
-def _checked(data: Any) -> Any:
-    """Returns the batch, which fails to be there if its arrays differ in their rows."""
-    check(data, is_dense)
-    if all(leaf.shape[0] is not None for leaf in flatten(data)):
-        return data
-    named = name_leaves(data)
-    numbers = [tf.shape(leaf)[0] for leaf in named.values()]
-    is_alike = tf.reduce_all(tf.stack([one == numbers[0] for one in numbers])) & (numbers[0] > 0)
-    shapes = [part for name, leaf in named.items() for part in (name, tf.shape(leaf))]
-    check_rows = tf.debugging.Assert(is_alike, [explain_rows("the arrays that follow"), *shapes])
-    with tf.control_dependencies([check_rows]):
-        return cut(data, tf.identity)
 
 
 def _forget_functions(model: Any) -> None:

@@ -68,9 +68,10 @@ class Loop:
             return self._run(model, data)
 
     def _run(self, model: Any, data: Any) -> Any:
-        if len(flatten(data)[0]) > self._micro_batches.size:
-            check(data, is_dense)
         self._micro_batches.renew(is_training=self._is_training)
+        if len(flatten(data)[0]) <= self._micro_batches.size:
+            return self._attempt(model, _with_own_weights(data), None)
+        check(data, is_dense)
         before = _Before(model)
 
         def count(number: int) -> list[Any]:

@@ -12,6 +12,8 @@ from memfit.keras_private.draws import HeldDraws
 # Takes inputs; returns predictions, their masks, and added losses. Predictions are nested as the
 # model nests them, masks and losses are flat; none of them carries a gradient.
 Predict = Callable[[Any], tuple[Any, list[Any], list[Any]]]
+# Takes inputs and which of the added losses; returns its gradient by each weight that is trained.
+AddedGradient = Callable[[Any, int], list[Any]]
 # Takes a batch and tensors; returns the gradient by each tensor of real numbers, as NumPy arrays.
 Gradient = Callable[[Any, Sequence[Any]], list[Any]]
 
@@ -55,9 +57,18 @@ class ProofSteps(Protocol):
             held: Its draws; another `turn` draws other numbers.
         """
 
-    def make_gradient(self, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
+    def make_added_gradient(self, model: Any, held: HeldDraws) -> AddedGradient:
+        """Returns what differentiates a loss that a layer adds by the weights.
+
+        Args:
+            model: A built model.
+            held: Its draws.
+        """
+
+    def make_gradient(self, model: Any, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
         """Returns what differentiates a function.
 
         Args:
+            model: Whose losses it computes.
             function: Takes a batch and tensors, returns a number.
         """

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from memfit.backends.proof import Gradient, Predict
+from memfit.backends.proof import AddedGradient, Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
 from memfit.keras_private.layers import get_mask
 from memfit.keras_private.trainer import training_argument
@@ -61,7 +61,6 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
     """Returns what runs forward passes: compiled once for each number of rows."""
     import keras
 
-    @jax.jit  # type: ignore[untyped-decorator]
     def run(trainable: Any, others: Any, x: Any, turn: Any) -> tuple[Any, Any, Any]:
         before, held.turn = held.turn, turn
         try:
@@ -72,27 +71,50 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
             held.turn = before
         return y_pred, [get_mask(one) for one in keras.tree.flatten(y_pred)], losses
 
+    run_quickly = run if model.run_eagerly else jax.jit(run)
+
     def predict(x: Any) -> tuple[Any, list[Any], list[Any]]:
         trainable = [one.value for one in model.trainable_variables]
         others = [one.value for one in model.non_trainable_variables]
-        y_pred, masks, losses = run(trainable, others, x, held.turn)
+        y_pred, masks, losses = run_quickly(trainable, others, x, held.turn)
         return y_pred, list(masks), [jnp.sum(one) for one in losses]
 
     return predict
 
 
-def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
+def make_added_gradient(model: Any, held: HeldDraws) -> AddedGradient:
+    """Returns what differentiates an added loss."""
+
+    def run(trainable: Any, others: Any, x: Any, index: int) -> Any:
+        _, _, losses = model.stateless_call(
+            trainable, others, x, return_losses=True, **training_argument(model)
+        )
+        return jnp.sum(losses[index])
+
+    gradient = jax.grad(run)
+    find = gradient if model.run_eagerly else jax.jit(gradient, static_argnums=3)
+
+    def differentiate(x: Any, index: int) -> list[Any]:
+        trainable = [one.value for one in model.trainable_variables]
+        others = [one.value for one in model.non_trainable_variables]
+        return [np.asarray(one) for one in find(trainable, others, x, index)]
+
+    return differentiate
+
+
+def make_gradient(model: Any, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
     """Returns what differentiates a function."""
 
     def of_wanted(wanted: Sequence[Any], batch: Any, tensors: Sequence[Any]) -> Any:
         rest = iter(wanted)
         return function(batch, [next(rest) if _is_real(one) else one for one in tensors])
 
-    compiled = jax.jit(jax.grad(of_wanted))
+    gradient = jax.grad(of_wanted)
+    find = gradient if model.run_eagerly else jax.jit(gradient)
 
     def differentiate(batch: Any, tensors: Sequence[Any]) -> list[Any]:
         wanted = [one for one in tensors if _is_real(one)]
-        return [np.asarray(one) for one in compiled(wanted, batch, tensors)]
+        return [np.asarray(one) for one in find(wanted, batch, tensors)]
 
     return differentiate
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from memfit.backends.proof import Gradient, Predict
+from memfit.backends.proof import AddedGradient, Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
 from memfit.keras_private.layers import forget_added_losses, get_mask
 from memfit.keras_private.trainer import call_model
@@ -89,7 +89,26 @@ def _in_graphs(model: Any, predict: Predict, held: HeldDraws) -> Predict:
     return predict_in_graph
 
 
-def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
+def make_added_gradient(model: Any, held: HeldDraws) -> AddedGradient:
+    """Returns what differentiates an added loss."""
+
+    def differentiate(x: Any, index: int) -> list[Any]:
+        weights = [one.value for one in model.trainable_variables]
+        with tf.GradientTape() as tape:
+            call_model(model, x, is_training=True)
+            value = tf.reduce_sum(model.losses[index])
+        found = tape.gradient(value, weights, unconnected_gradients="zero")
+        forget_added_losses(model)
+        return [tf.convert_to_tensor(one) for one in found]
+
+    def read(x: Any, index: int) -> list[Any]:
+        run = differentiate if model.run_eagerly else tf.function(differentiate)
+        return [one.numpy() for one in run(x, index)]
+
+    return read
+
+
+def make_gradient(model: Any, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
     """Returns what differentiates a function."""
 
     def differentiate(batch: Any, tensors: Sequence[Any]) -> list[Any]:

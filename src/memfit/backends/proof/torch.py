@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from memfit.backends.proof import Gradient, Predict
+from memfit.backends.proof import AddedGradient, Gradient, Predict
 from memfit.keras_private.draws import HeldDraws
 from memfit.keras_private.layers import get_mask
 from memfit.keras_private.trainer import call_model
@@ -63,7 +63,23 @@ def make_predict(model: Any, held: HeldDraws) -> Predict:
     return predict
 
 
-def make_gradient(function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
+def make_added_gradient(model: Any, held: HeldDraws) -> AddedGradient:
+    """Returns what differentiates an added loss."""
+
+    def differentiate(x: Any, index: int) -> list[Any]:
+        weights = [one.value for one in model.trainable_variables]
+        with torch.enable_grad():
+            call_model(model, x, is_training=True)
+            value = model.losses[index].sum()
+        if not value.requires_grad:
+            return [torch.zeros_like(one).numpy(force=True) for one in weights]
+        found = torch.autograd.grad(value, weights, allow_unused=True, materialize_grads=True)
+        return [one.numpy(force=True) for one in found]
+
+    return differentiate
+
+
+def make_gradient(model: Any, function: Callable[[Any, Sequence[Any]], Any]) -> Gradient:
     """Returns what differentiates a function."""
 
     def differentiate(batch: Any, tensors: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,8 @@ import tensorflow as tf
 from memfit.backends.arrays_on_disk import Kept
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, flatten
-from memfit.backends.micro_batches.tensorflow import Loop, check_model, is_dense, update
+from memfit.backends.micro_batches.tensorflow import Loop, check_model, update
+from memfit.backends.micro_batches.tf_rows import is_dense
 from memfit.backends.retry import UPDATE_TAKES, Run, can_allocate
 from memfit.keras_private.layers import changing_variables
 from memfit.keras_private.trainer import accepting_optionals, running_fit_kept

@@ -4,10 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memfit.errors import UsageError
-from memfit.keras_private.layers import all_layers
-
-# What makes a BatchNormalization one: how it is called, and what it takes from the batch.
-_DECIDING = ("__call__", "call", "_moments")
+from memfit.keras_private.layers import all_layers, own_normalisation
 
 
 def all_batchnorm(model: Any) -> list[Any]:
@@ -36,7 +33,7 @@ def moving_statistics(model: Any) -> list[Any]:
 def check_known(layers: Sequence[Any]) -> None:
     """Raises if one of these layers normalises in a way of its own."""
     for layer in layers:
-        changed = next((name for name in _DECIDING if _is_own(layer, name)), None)
+        changed = own_normalisation(layer)
         if changed is not None:
             raise UsageError(
                 f"The layer {layer.name!r} is a {type(layer).__name__}: a BatchNormalization with "
@@ -44,13 +41,6 @@ def check_known(layers: Sequence[Any]) -> None:
                 'whole batch. Give batchnorm="micro", which calls it for each micro-batch by '
                 "itself, or train in whole batches."
             )
-
-
-def _is_own(layer: Any, name: str) -> bool:
-    import keras
-
-    original = getattr(keras.layers.BatchNormalization, name)
-    return name in vars(layer) or getattr(type(layer), name) is not original
 
 
 def explain_batchnorm(layers: list[Any]) -> str:

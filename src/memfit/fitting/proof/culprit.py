@@ -136,17 +136,12 @@ def _apart(one: Any, other: Any) -> float:
     return value_errors([one], [other])[0]
 
 
-def find_added_loss(step: ProofStep, rows: Rows) -> str | None:
-    """Returns the layer whose added loss differs between a batch and its micro-batches."""
-    whole = _added_by_layer(step, rows.batch)
-    total = [0.0] * len(whole)
-    for part, share in rows.parts():
-        values = [value for _, value in _added_by_layer(step, part)]
-        total = [sum_ + share * one for sum_, one in zip(total, values, strict=False)]
-    for (layer, value), parts in zip(whole, total, strict=True):
-        if abs(value - parts) > _CHANGED * max(abs(value), abs(parts)):
-            return name_operation(layer)
-    return None
+def find_added_loss(step: ProofStep, rows: Rows, value: float) -> str | None:
+    """Returns the layer that adds a loss with this value."""
+    added = _added_by_layer(step, rows.batch)
+    if not added:
+        return None
+    return name_operation(min(added, key=lambda one: abs(one[1] - value))[0])
 
 
 def _added_by_layer(step: ProofStep, batch: Any) -> list[tuple[Any, float]]:

@@ -62,12 +62,12 @@ class Explanation:
             "whole batches, or use a loss that each sample has for itself."
         )
 
-    def added_loss(self) -> str:
-        """A loss that a layer adds differs."""
+    def added_loss(self, value: float) -> str:
+        """A loss that a layer adds differs; this is its value for the batch at once."""
         who = culprit.find_coupling(self._step, self._rows)
         if who is not None:
             return self._tell(who, Errors(), "")
-        who = culprit.find_added_loss(self._step, self._rows) or "a layer"
+        who = culprit.find_added_loss(self._step, self._rows, value) or "a layer"
         return (
             f"{_NOT_THE_SAME}: the loss that {who} adds is not a mean over samples. Train with "
             "whole batches, or add a mean over the samples."

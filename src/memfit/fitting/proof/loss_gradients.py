@@ -13,11 +13,14 @@ from memfit.backends.micro_batches.loss_weights import NeedsTotalsError, counted
 from memfit.backends.proof import Predict
 from memfit.fitting.proof.differences import gradient_errors, root_mean_square, value_errors
 from memfit.fitting.proof.rows import Rows, leaves, more_rows, take, to_tensors
+from memfit.keras_private.draws import HeldDraws
 from memfit.keras_private.layers import set_mask
 from memfit.keras_private.losses import built_losses, compute_loss, untracked
 
 # Predictions and their gradients are in memory a few times.
 _MOST_BYTES = 2**25
+# Models that add a loss in each of many layers add the same in all.
+_MOST_ADDED = 8
 # Enough that two samples of a class meet, and quick.
 _MOST_ROWS = 256
 
@@ -29,10 +32,12 @@ class LossErrors:
     Attributes:
         by_output: For each output of the model, the error of the gradient by its predictions.
         added: For each loss that layers add, the error of its value.
+        added_values: The values for the batch at once.
     """
 
     by_output: Sequence[float]
     added: Sequence[float]
+    added_values: Sequence[float] = ()
 
 
 def measure_losses(model: Any, batch: Any, few: Rows, predict: Predict) -> LossErrors:
@@ -49,9 +54,10 @@ def measure_losses(model: Any, batch: Any, few: Rows, predict: Predict) -> LossE
     for part, share in few.parts() if whole else ():
         _, _, found = predict(to_tensors(part)[0])
         added = [total + share * _number(one) for total, one in zip(added, found, strict=True)]
-    added_errors = value_errors([_number(one) for one in whole], added)
+    values = [_number(one) for one in whole]
+    added_errors = value_errors(values, added)
     if not _has_loss(model):
-        return LossErrors([], added_errors)
+        return LossErrors([], added_errors, values)
     row_bytes = sum(map(_count_bytes, leaves(first))) / few.number
     rows = more_rows(batch, few, min(_MOST_ROWS, int(_MOST_BYTES / max(row_bytes, 1))))
     predictions = _Predictions(model, rows, [(first, masks)])
@@ -61,7 +67,7 @@ def measure_losses(model: Any, batch: Any, few: Rows, predict: Predict) -> LossE
     if tiled is not None:
         again = predictions.compare(tiled)
         errors = [max(pair) for pair in zip(errors, again, strict=True)]
-    return LossErrors(errors, added_errors)
+    return LossErrors(errors, added_errors, values)
 
 
 def _has_loss(model: Any) -> bool:
@@ -69,6 +75,30 @@ def _has_loss(model: Any) -> bool:
     import keras
 
     return bool(built_losses(model)) or type(model).compute_loss is not keras.Model.compute_loss
+
+
+def measure_added(model: Any, held: HeldDraws, few: Rows, number: int) -> list[float]:
+    """Returns the errors of the gradients of added losses, each by itself.
+
+    A loss by the statistics of a batch may hardly differ in its value where its gradient does.
+
+    Args:
+        model: A built model, outside of any training step.
+        held: Its draws.
+        few: The rows.
+        number: How many losses are added.
+    """
+    differentiate = load("proof").make_added_gradient(model, held)
+    errors = []
+    for index in range(min(number, _MOST_ADDED)):
+        whole = differentiate(to_tensors(few.batch)[0], index)
+        parts = [
+            [share * one for one in differentiate(to_tensors(part)[0], index)]
+            for part, share in few.parts()
+        ]
+        summed = [sum(each) for each in zip(*parts, strict=True)]
+        errors += [max(gradient_errors(whole, summed, root_mean_square(whole)), default=0.0)]
+    return errors
 
 
 def measure_predictions(rows: Rows, predict: Predict) -> float:
@@ -92,8 +122,8 @@ class _Predictions:
         self._model = model
         self.rows = rows
         self._made = made
-        self._whole = load("proof").make_gradient(self._loss)
-        self._in_parts = load("proof").make_gradient(self._sum_of_parts)
+        self._whole = load("proof").make_gradient(model, self._loss)
+        self._in_parts = load("proof").make_gradient(model, self._sum_of_parts)
 
     def add_others(self, predict: Predict, step: int) -> None:
         """Makes those of the rows that are missing, so many at a time."""

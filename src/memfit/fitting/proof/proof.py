@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from memfit.backends import load
@@ -23,17 +24,21 @@ from memfit.fitting.proof.differences import (
     are_zero,
     gradient_errors,
     root_mean_square,
+    tolerance,
     value_errors,
 )
 from memfit.fitting.proof.explanation import Explanation
-from memfit.fitting.proof.loss_gradients import measure_losses, measure_predictions
+from memfit.fitting.proof.loss_gradients import (
+    LossErrors,
+    measure_added,
+    measure_losses,
+    measure_predictions,
+)
 from memfit.fitting.proof.rows import MOST_ROWS, Rows, choose_rows, count_rows
 from memfit.fitting.proof.step import Footprint, ProofStep, proving
 from memfit.fitting.proof.verdict import Outcome, Verdict
 from memfit.keras_private.draws import HeldDraws, held_draws
 
-# Two steps on the same rows that differ by more have drawn different numbers.
-_SAME_STEP = 1e-6
 _FEWEST_ROWS = 2
 # Where a draw is a single number, it may be one that hides what it does at other times.
 _MORE_TURNS = 8
@@ -125,7 +130,7 @@ class _Comparison:
         whole = self._run_whole(is_eager=is_eager)
         scale = root_mean_square(whole.gradients.read())
         again = _compare(whole, self._step.run(self._rows, seed=2), scale)
-        if again.worst > _SAME_STEP:
+        if again.worst > TOLERANCE:  # other numbers were drawn
             return Verdict(Outcome.UNCLEAR, self._explain.random_draws())
         noise = _compare(whole, self._step.run(self._rows.reversed(), seed=1), scale)
         if self._lever.cuts:
@@ -146,20 +151,40 @@ class _Comparison:
 
     def _find_coupling(self, noise: Errors) -> str | None:
         """Why samples are coupled, as far as can be told without the lever."""
-        if noise.worst >= MOST_NOISE:
+        if max((*noise.gradients, *noise.states), default=0.0) >= MOST_NOISE:
             return self._explain.order(noise)
         if not self._lever.is_plain:
             return None
-        self._step.begin(seed=1)
         predict = load("proof").make_predict(self._step.model, self._held)
-        found = measure_losses(self._step.model, self._batch, self._rows, predict)
+        found = self._measure_losses(predict)
         if max(found.by_output, default=0.0) > TOLERANCE:
             return self._explain.loss(found.by_output)
-        if max(found.added, default=0.0) > TOLERANCE:
-            return self._explain.added_loss()
+        added = self._find_added(found, tolerance(max(noise.gradients, default=0.0)))
+        if added is not None:
+            return self._explain.added_loss(added)
         if self._held.are_single and self._differs_in_other_turns(predict):
             return self._explain.coupling()
         return None
+
+    def _find_added(self, found: LossErrors, most: float) -> float | None:
+        """The value of an added loss that differs, or whose gradient does."""
+        number = len(found.added)
+        self._step.begin(seed=1)
+        slopes = measure_added(self._step.model, self._held, self._rows, number) if number else []
+        errors = [max(pair) for pair in zip_longest(found.added, slopes, fillvalue=0.0)]
+        if max(errors, default=0.0) <= most:
+            return None
+        return float(found.added_values[errors.index(max(errors))])
+
+    def _measure_losses(self, predict: Predict) -> LossErrors:
+        """No errors for a model that needs more of a step around its losses."""
+        self._step.begin(seed=1)
+        try:
+            return measure_losses(self._step.model, self._batch, self._rows, predict)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            return LossErrors((), ())
 
     def _differs_in_other_turns(self, predict: Predict) -> bool:
         """Whether other random numbers let samples change each other's predictions."""

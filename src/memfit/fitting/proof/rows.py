@@ -63,8 +63,10 @@ def _prefer_numbers(batch: Any, most: int) -> Any:
 
     first = to_numpy(take(batch, 0, 2 * most))
     has_numbers = np.ones(count_rows(first), bool)
+    if not all(isinstance(leaf, np.ndarray) for leaf in leaves(first)):
+        return batch
     for leaf in leaves(first):
-        if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f":
+        if leaf.dtype.kind == "f":
             has_numbers &= np.isfinite(leaf.reshape(len(leaf), -1)).all(axis=1)
     if has_numbers.all() or has_numbers.sum() < min(FEW_ROWS, len(has_numbers) // 2):
         return batch
