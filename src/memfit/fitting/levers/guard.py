@@ -260,11 +260,11 @@ class _Guard:
             num_failed_updates += failure.is_in_update
             load("retry").release()
             release()
-            note = ""
-            if is_intact and failure.is_in_update:
-                note = _UPDATE_FAILS if num_failed_updates == _MOST_FAILED_UPDATES else None
-            elif is_intact:
-                note = self._find_end(step, tried)
+            if failure.is_in_update:
+                end = _UPDATE_FAILS if num_failed_updates == _MOST_FAILED_UPDATES else None
+            else:
+                end = self._find_end(step, tried)
+            note = end if is_intact else ""
             if note is not None:
                 failure.error.add_note(f"memfit: {note}{_INTACT if is_intact else _HALF_UPDATED}")
                 raise failure.error

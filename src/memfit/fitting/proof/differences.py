@@ -11,7 +11,8 @@ TOLERANCE = 1e-5
 _TIMES_NOISE = 8
 # Rows in another order that give another result are a coupling themselves.
 MOST_NOISE = 1e-3
-# A tensor whose true gradient is zero has rounding only; it is measured by the others.
+# A tensor whose true gradient is zero has rounding only; it is measured by the others. So is one
+# of a few numbers, such as the bias of one output: sums that cancel out leave mostly rounding.
 _FLOOR = 0.1
 
 
@@ -43,7 +44,7 @@ def gradient_errors(first: Iterable[Any], second: Iterable[Any], scale: float) -
         scale: The root mean square of all gradients: one that is far smaller counts as so large.
     """
     return [
-        _distance(one, other, _FLOOR * scale * math.sqrt(one.size))
+        _distance(one, other, scale * max(_FLOOR * math.sqrt(one.size), 1.0))
         for one, other in zip(first, second, strict=True)
     ]
 
