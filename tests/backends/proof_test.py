@@ -269,6 +269,10 @@ def test_an_added_loss_that_is_no_mean_over_samples_is_named(function):
     assert_refused("'extra' (Adds)", chain(Adds(function, name="extra")))
 
 
+def test_an_added_loss_is_found_by_its_gradient_where_its_value_hardly_differs():
+    assert_refused("'extra' (Adds)", chain(Adds(lambda x: balance(0.01 * x), name="extra")))
+
+
 def test_a_layer_that_counts_its_calls_is_named_with_its_variable():
     assert_refused("'tally' (Counts) with its variable 'seen'", chain(Counts(name="tally")))
 
