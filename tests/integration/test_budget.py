@@ -21,7 +21,8 @@ x, y = rng.random((65536, 64), "float32"), rng.random((65536, 1), "float32")
 model.fit(x, y, batch_size=65536, epochs=2, verbose=2)
 print("trained", len(model.history.epoch))
 """
-# Torch and Keras take 400 to 600 MB, as pages of libraries are there or not, a whole batch 740 more.
+# Torch and Keras take 400 to 600 MB, as pages of libraries are there or not; a whole batch takes
+# 740 more.
 LIMIT_BYTES = 1_000_000_000
 BUDGET_BYTES = 950_000_000
 

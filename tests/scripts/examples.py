@@ -51,9 +51,9 @@ X = np.random.default_rng(0).random((10, 32, 4), dtype="float32")
 Y = X.sum(axis=2, keepdims=True)
 
 
-def compile_eagerly(model, *args, compile=keras.Model.compile, **kwargs):
+def compile_eagerly(model, *args, original=keras.Model.compile, **kwargs):
     """Blocks train for a few steps: tracing would take most of the time."""
-    compile(model, *args, **{"run_eagerly": True, **kwargs})
+    original(model, *args, **{"run_eagerly": True, **kwargs})
 
 
 def build_model():
