@@ -58,7 +58,7 @@ PLACES = {
     "backward": lambda: narrow(BACKWARD_ROWS[backend]),  # what is made first fits
     "validation": lambda: narrow(FORWARD_ROWS),
     "update": lambda: square(4100 if backend == "jax" else 3600, "adam"),
-    # What it keeps is made when there is room for its weights alone.
+    # What Adam keeps is made under the limit.
     "optimizer": lambda: small_and_square(3800 if backend == "jax" else 3000),
 }
 
