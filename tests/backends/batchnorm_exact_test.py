@@ -401,7 +401,7 @@ from memfit.measure.peak import Peak, read_tree_bytes
 x, y = np.ones((8192, 128), "float32"), np.ones((8192, 1), "float32")
 for how in ("exact", "whole"):
     parts = [keras.Input((128,))]
-    for _ in range(6):
+    for _ in range(3):
         parts += [keras.layers.Dense(128, "tanh") for _ in range(6)]
         parts += [keras.layers.BatchNormalization()]
     model = keras.Sequential([*parts, keras.layers.Dense(1)])

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from conftest import BACKENDS, SCRIPTS, SOON_COMPILED, compiled_once, environment_of
+from conftest import BACKENDS, COMPILES, SCRIPTS, SOON_COMPILED, compiled_once, environment_of
 
 # Where a model is compiled, which takes most of the time.
 COMPILING = ("tensorflow", "jax")
@@ -24,6 +24,11 @@ def test_a_recomputed_model_learns_the_same(backend, tmp_path):
 )
 def test_it_learns_the_same_in_half_precision_and_under_xla(backend):
     assert_good(run(backend, "more"))
+
+
+@pytest.mark.long
+def test_every_model_learns_the_same_compiled_by_tensorflow():
+    assert_good(run("tensorflow", **{COMPILES: "1"}))
 
 
 def assert_good(done):
