@@ -246,7 +246,7 @@ def step(x, scale):
 
 CALLS = """
 import time
-until = time.monotonic() + 8
+until = time.monotonic() + 12
 scale = 0.0
 while time.monotonic() < until:
     scale += 1.0

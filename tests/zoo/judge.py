@@ -115,7 +115,7 @@ def shortened(folder, script, numbers):
     """A copy of a script's folder with other numbers in it; without any, the folder itself."""
     with tempfile.TemporaryDirectory() as scratch:
         if numbers:
-            folder = shutil.copytree(folder, scratch, dirs_exist_ok=True)
+            folder = Path(shutil.copytree(folder, scratch, dirs_exist_ok=True))
             text = (folder / script).read_text()
             for old, new in numbers.items():
                 assert old in text, f"{script} has no {old}"
