@@ -36,6 +36,15 @@ settings.load_profile("memfit")
 os.environ.setdefault("KERAS_BACKEND", "jax")
 
 
+def compiled_once(folder):
+    """For JAX: programs that are alike, as those of a model that a test builds twice, are kept."""
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+
+
 def compile_options(**options):
     """Options for `compile`: on TensorFlow a case that says nothing else runs eagerly.
 
@@ -62,6 +71,11 @@ def environment_of(backend):
     }
 
 
+def pytest_collection_modifyitems(items):
+    """What trains comes first, and what is short fills the gaps at the end."""
+    items.sort(key=lambda item: (TESTS / "unit") in item.path.parents)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Tests of a module and a backend share a process, and with it what they ran and kept."""
@@ -72,7 +86,7 @@ def pytest_xdist_make_scheduler(config, log):
             module, _, name = nodeid.partition("::")
             return module, next((one for one in BACKENDS if one in name.partition("[")[2]), None)
 
-    config.option.loadscopereorder = False  # trainings first, and what is short fills the gaps
+    config.option.loadscopereorder = False  # the order of the items counts
     return ByModuleAndBackend(config, log)
 
 

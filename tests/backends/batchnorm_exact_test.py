@@ -485,16 +485,16 @@ from memfit.fitting.levers.micro_batches import split
 from memfit.measure.malloc import trim
 from memfit.measure.peak import Peak, read_tree_bytes
 
-x, y = np.ones((4096, 256), "float32"), np.ones((4096, 1), "float32")
+x, y = np.ones((8192, 128), "float32"), np.ones((8192, 1), "float32")
 for how in ("exact", "whole"):
-    parts = [keras.Input((256,))]
-    for _ in range(6):
-        parts += [keras.layers.Dense(256, "tanh") for _ in range(6)]
+    parts = [keras.Input((128,))]
+    for _ in range(3):
+        parts += [keras.layers.Dense(128, "tanh") for _ in range(6)]
         parts += [keras.layers.BatchNormalization()]
     model = keras.Sequential([*parts, keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     if how == "exact":
-        split(model, 128, batchnorm="exact")
+        split(model, 256, batchnorm="exact")
     for number in map(int, sys.argv[1:]):
         model.train_on_batch(x[:number], y[:number])
     trim()
@@ -506,7 +506,7 @@ for how in ("exact", "whole"):
 
 
 # What is traced or compiled first is not of interest; but TensorFlow keeps what it took once.
-WARM = ("2", "3") if BACKEND == "tensorflow" else ("4096",)
+WARM = ("2", "3") if BACKEND == "tensorflow" else ("8192",)
 
 
 @compiles_long

@@ -101,7 +101,13 @@ def assert_equal(one, other):
     keras.tree.map_structure(np.testing.assert_array_equal, one, other)
 
 
-@pytest.mark.parametrize("kind", FED)
+def long_on_tensorflow(kind):
+    """Tracing takes most of the time there, and these reach a step as others do."""
+    is_long = BACKEND == "tensorflow" and kind in ("class weights", "validation", "DataLoader")
+    return pytest.param(kind, marks=[pytest.mark.long] * is_long)
+
+
+@pytest.mark.parametrize("kind", map(long_on_tensorflow, FED))
 def test_a_held_training_goes_on_as_if_nothing_had_been(kind):
     plain = train(make(), FED[kind])
     model, seen = make(), []

@@ -61,9 +61,10 @@ def assert_same(ours, theirs, within=1e-6):
         ),
         pytest.param(
             {"jit_compile": True},
-            marks=pytest.mark.skipif(
-                BACKEND == "torch", reason="torch.compile of Keras models is not dependable on CPU"
-            ),
+            marks=[
+                pytest.mark.long,
+                pytest.mark.skipif(BACKEND != "tensorflow", reason="XLA on TensorFlow only"),
+            ],
         ),
     ],
     ids=str,

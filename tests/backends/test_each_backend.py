@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BACKENDS, COMPILES, QUIET, SOON_COMPILED
+from conftest import BACKENDS, COMPILES, QUIET, SOON_COMPILED, compiled_once
 
 ALL = sorted(Path(__file__).parent.glob("*_test.py"))
 # What compiled programs take is what is tested.
@@ -31,8 +31,8 @@ def run(backend, paths, chosen="not long", **environment):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_measures_nothing_passes_in_one_process(backend):
-    done = run(backend, OTHERS, **SOON_COMPILED)
+def test_what_measures_nothing_passes_in_one_process(backend, tmp_path):
+    done = run(backend, OTHERS, **SOON_COMPILED, **compiled_once(tmp_path))
 
     assert done.returncode == 0, done.stdout[-6000:]
 

@@ -96,7 +96,7 @@ def test_malloc_is_read_from_inside_on_linux(tour):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_loop_without_fit_is_followed_over_time_and_steps(backend, memfit):
-    ran = memfit.run(SCRIPTS / "custom_loop.py", 8, "keep", backend=backend)
+    ran = memfit.run(SCRIPTS / "custom_loop.py", 6, "keep", backend=backend)
 
     assert ran.result["verdict"] == "growing"
     assert ran.result["growth"]["bytes_per_epoch"] is None

@@ -17,7 +17,11 @@ IN_SESSIONS, _, ISOLATED = (
 )
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "backend",
+    # On JAX, what sessions release is tested in test_session.py.
+    [pytest.param(one, marks=[pytest.mark.long] * (one == "jax")) for one in BACKENDS],
+)
 def test_trials_inside_sessions_do_not_add_up(backend, tmp_path):
     done = run(SCRIPTS / "searches.py", TRIALS, "session", backend=backend, cwd=tmp_path)
 

@@ -15,6 +15,8 @@ CHECKS = """
 import gc, warnings, weakref
 import keras, numpy as np, memfit
 
+gc.collect()
+gc.freeze()  # the million objects of a framework, for quick collections
 x = np.ones((64, 4), "float32")
 
 def build():

@@ -4,6 +4,7 @@ Arguments: number of trials, and `session` or `plain`.
 """
 
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -18,6 +19,9 @@ import memfit
 from memfit.diagnose.growth.trend import fit_slope
 from memfit.measure.process import read_process
 
+# At its end a session collects garbage; what frameworks bring, a million objects, is none.
+gc.collect()
+gc.freeze()
 trials, how = int(sys.argv[1]), sys.argv[2]
 rng = np.random.default_rng(0)
 x = rng.random((256, 20), dtype="float32")

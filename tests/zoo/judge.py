@@ -1,7 +1,7 @@
 """Run the zoo under memfit and print what it says of each script: python tests/zoo/judge.py.
 
 Names choose scripts; "healthy" stands for all healthy trainings, "--few" for those that `make test`
-runs, "--quick" for a third of all, "--kinds=leaking" leaves the twins out, "--fix" applies each
+runs, shortened as it runs them, "--quick" for a third of all, "--kinds=leaking" leaves the twins out, "--fix" applies each
 fixed statement and runs it once more, "--keep=FOLDER" keeps the recordings, "--from=FOLDER" judges
 kept ones again without running anything. "probe" is the share of the time that memfit spent inside the script.
 
@@ -11,6 +11,7 @@ are right if nothing is found but notes.
 """
 
 import ast
+import contextlib
 import importlib.util
 import json
 import os
@@ -109,7 +110,21 @@ def covers(folder, place, finding):
     return finding["line"] == place["line"]
 
 
-def judge(entry, kind, *, fixes=False):
+@contextlib.contextmanager
+def shortened(folder, script, numbers):
+    """A copy of a script's folder with other numbers in it; without any, the folder itself."""
+    with tempfile.TemporaryDirectory() as scratch:
+        if numbers:
+            folder = Path(shutil.copytree(folder, scratch, dirs_exist_ok=True))
+            text = (folder / script).read_text()
+            for old, new in numbers.items():
+                assert old in text, f"{script} has no {old}"
+                text = text.replace(old, new)
+            (folder / script).write_text(text)
+        yield folder
+
+
+def judge(entry, kind, *, fixes=False, is_short=False):
     """Runs one script and judges what was said; with `fixes` also what its fixed form does."""
     is_healthy = kind == "healthy"
     folder = ZOO / ("healthy" if is_healthy else entry["name"])
@@ -121,7 +136,8 @@ def judge(entry, kind, *, fixes=False):
     else:
         keep = option("--keep")
         kept = keep and Path(keep) / f"{entry['name']}-{kind}"
-        result = run(folder, script, entry["backend"], kept)
+        with shortened(folder, script, is_short and entry["few"]) as place:
+            result = run(place, script, entry["backend"], kept)
         seconds = time.monotonic() - begun_s
     if result is None or result["exit"]["code"]:
         return Verdict(entry["name"], kind, seconds, "failed", failed=True)
@@ -154,13 +170,14 @@ def fix(folder, finding, into):
     path.write_text("\n".join(lines) + "\n")
 
 
-def helps(entry, told):
+def helps(entry, told, *, is_short=False):
     """Whether the growth is gone once the first finding is fixed; `None` if it cannot be."""
     first = told.findings[0] if told.findings else None
     if first is None or first["after"] is None:
         return None
-    with tempfile.TemporaryDirectory() as scratch:
-        fix(ZOO / entry["name"], first, Path(scratch))
+    short = shortened(ZOO / entry["name"], "leaking.py", is_short and entry["few"])
+    with short as folder, tempfile.TemporaryDirectory() as scratch:
+        fix(folder, first, Path(scratch))
         result = run(Path(scratch), "leaking.py", entry["backend"])
     if result is None or result["exit"]["code"]:
         return False
@@ -249,11 +266,12 @@ def main():
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
     kinds = tuple((option("--kinds") or ",".join(KINDS)).split(","))
     mark = next((one for one in ("few", "quick") if f"--{one}" in sys.argv), None)
+    how = {"fixes": "--fix" in sys.argv, "is_short": mark == "few"}
     todo = jobs(wanted, mark=mark, kinds=kinds)
     done = []
     print(f"{'script':<28}{'kind':<9}{'s':>4} {'probe':>6} {'verdict':<8} {'':<7}found")
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        for told in pool.map(lambda job: judge(*job, fixes="--fix" in sys.argv), todo):
+        for told in pool.map(lambda job: judge(*job, **how), todo):
             done.append(told)
             print(row(told), flush=True)
     print("", *summarise(done), sep="\n")
