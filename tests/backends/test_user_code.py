@@ -1,4 +1,4 @@
-"""A training under `memfit run` runs no code of the script's objects that it would not run alone."""
+"""Under `memfit run` objects of the script run no code that they would not run without it."""
 
 import pytest
 
