@@ -26,6 +26,7 @@ _mro_of = type.__dict__["__mro__"].__get__
 _namespace_of = type.__dict__["__dict__"].__get__
 _module_of = type.__dict__["__module__"].__get__
 _name_of = type.__dict__["__name__"].__get__
+_dict_values: Any = dict.values
 _module_names: Any = vars(ModuleType)["__dict__"].__get__
 
 
@@ -104,7 +105,7 @@ def first_items(value: object, most: int) -> list[Any]:
     container = _container_of(value)
     if container is None:
         return []
-    each = container.values if container is dict else container.__iter__
+    each = _dict_values if container is dict else container.__iter__
     return list(itertools.islice(each(value), most))
 
 
@@ -112,7 +113,7 @@ def last_items(value: object, most: int) -> list[Any]:
     """Returns the last items of a built-in container, the newest first; of a set any."""
     container = _container_of(value)
     if container is dict:
-        backwards: Iterable[Any] = reversed(container.values(value))
+        backwards: Iterable[Any] = reversed(_dict_values(value))
     elif container in (list, deque):
         backwards = container.__reversed__(value)
     else:

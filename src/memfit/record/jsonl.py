@@ -22,6 +22,8 @@ _KINDS = {schema.__struct_config__.tag for schema in SCHEMAS}
 # Whole numbers of a recording fit in 64 bits: 19 digits.
 _LONG_NUMBER = re.compile(rb"\d{20}")
 _LARGEST = 2**63
+# Scripts open files from 3 on.
+_HIGH = 700
 
 
 class _AnyLine(msgspec.Struct):
@@ -113,6 +115,9 @@ class Writer:
     Nothing is buffered in the process, so `kill -9` loses nothing. A failed write (disk
     full, folder gone) raises nothing: it is kept in `error`, later lines are tried again.
 
+    A script may close all descriptors and open its own files under their numbers. So before each
+    write the descriptor is asked which file it is; where that is another, the file is opened again.
+
     Args:
         path: The file; it must not exist.
 
@@ -121,8 +126,9 @@ class Writer:
     """
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._descriptor: int | None = os.open(path, flags, 0o644)
+        self._path = path.absolute()
+        self._descriptor: int | None = _open(path, os.O_CREAT | os.O_EXCL)
+        self._identity = _identify(self._descriptor)
         self._is_line_open = False
         self.error: OSError | None = None
 
@@ -134,7 +140,7 @@ class Writer:
         if self._is_line_open:  # a write was cut short: end that line first
             line = b"\n" + line
         try:
-            written = os.write(self._descriptor, line)
+            written = os.write(self._find_descriptor(), line)
         except OSError as error:
             self.error = error
         else:
@@ -142,6 +148,36 @@ class Writer:
 
     def close(self) -> None:
         """Closes the file; later entries are dropped."""
-        if self._descriptor is not None:
+        if self._descriptor is not None and _identify(self._descriptor) == self._identity:
             os.close(self._descriptor)
-            self._descriptor = None
+        self._descriptor = None
+
+    def _find_descriptor(self) -> int:
+        """Returns a descriptor of the file; opens it again if the script has closed it."""
+        if self._descriptor is None or _identify(self._descriptor) != self._identity:
+            self._descriptor = _open(self._path, 0)
+            self._identity = _identify(self._descriptor)
+        return self._descriptor
+
+
+def _open(path: Path, flags: int) -> int:
+    """Opens a file to append to, under a high number, where scripts look for none."""
+    flags |= os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        import fcntl
+
+        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    except (ImportError, OSError):  # not on Windows, or so many are not allowed
+        return descriptor
+    os.close(descriptor)
+    return high
+
+
+def _identify(descriptor: int) -> tuple[int, int] | None:
+    """Which file a descriptor is; `None` if it is closed."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -369,3 +370,36 @@ def test_what_comes_after_the_end_is_dropped(path):
     writer.close()
 
     assert numbers(path) == [1]
+
+
+def test_a_line_never_lands_in_a_file_that_took_over_the_descriptor(tmp_path):
+    writer = Writer(tmp_path / "recording.jsonl")
+    writer.append(End(1.0, 0.0))
+    script_file = os.open(tmp_path / "of-the-script", os.O_CREAT | os.O_WRONLY)
+    os.dup2(script_file, writer._descriptor)
+
+    writer.append(End(2.0, 0.0))
+    writer.close()
+    os.write(script_file, b"its own")
+
+    assert (tmp_path / "of-the-script").read_bytes() == b"its own"
+    assert (tmp_path / "recording.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_a_recording_goes_on_after_the_script_closed_all_descriptors(tmp_path):
+    code = (
+        "import os, pathlib; from memfit.record.jsonl import Writer; "
+        "from memfit.record.samples import End; "
+        "writer = Writer(pathlib.Path('recording.jsonl')); os.closerange(3, 4096); "
+        "writer.append(End(1.0, 0.0)); assert writer.error is None"
+    )
+
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+    assert (tmp_path / "recording.jsonl").read_bytes().count(b"\n") == 1
+
+
+def test_a_recording_is_for_its_user_alone(tmp_path):
+    Writer(tmp_path / "recording.jsonl").close()
+
+    assert (tmp_path / "recording.jsonl").stat().st_mode & 0o777 == 0o600
