@@ -38,9 +38,9 @@ def is_script() -> bool:
 
 
 def adds_logs() -> bool:
-    """Whether memory figures go into Keras's logs (`memfit run --no-logs` says no)."""
+    """Whether memory figures go into Keras's logs (`memfit run --logs`)."""
     handover = Handover.from_environment()
-    return handover is None or handover.adds_logs
+    return handover is not None and handover.adds_logs
 
 
 def get_budget() -> Budget | None:

@@ -33,8 +33,10 @@ def is_own_file(file: str) -> bool:
 
 def display_path(file: str) -> str:
     """Returns `file` as a user in the working folder would name it."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (OSError, ValueError):  # it lies elsewhere, or the working folder is gone
+        return file
 
 
 def is_user_module(module: ModuleType | None) -> bool:
