@@ -1,7 +1,6 @@
 """Entries as lines of JSON: how one is written, read and checked against its schema."""
 
 import json
-import math
 import os
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, Never, Union
 
 import msgspec
 
+from memfit.messages import printable
 from memfit.record.evidence import Evidence
 from memfit.record.samples import Entry
 
@@ -19,11 +19,18 @@ SCHEMAS = tuple(
 )
 _LINE: Any = Union[SCHEMAS]  # noqa: UP007  # made from a tuple
 _KINDS = {schema.__struct_config__.tag for schema in SCHEMAS}
-# Whole numbers of a recording fit in 64 bits: 19 digits.
-_LONG_NUMBER = re.compile(rb"\d{20}")
-_LARGEST = 2**63
+# Numbers that may be no size or time of any machine; they are looked at one by one.
+_ODD_NUMBER = re.compile(rb"\d{16}|\d[eE][+-]?\d{2}")
+# 9 petabytes, or 285 million years; sums and ratios of such numbers stay finite.
+_LARGEST = 2**53
+_SMALLEST = 1e-15
 # Scripts open files from 3 on.
 _HIGH = 700
+# Text that may control a terminal, as JSON or in UTF-8; it is spelt out.
+_ODD_TEXT = re.compile(
+    rb"\\[bfr]|\\u00[0-9a-fA-F]{2}|\\u20[0-6]|\x7f|\xc2[\x80-\x9f]"
+    rb"|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]"
+)
 
 
 class _AnyLine(msgspec.Struct):
@@ -48,7 +55,7 @@ def decode(line: bytes) -> Entry | None:
         ValueError: If the line is damaged or does not match the schema of its kind.
     """
     try:
-        if _LONG_NUMBER.search(line) or b"\\ud" in line:
+        if _ODD_NUMBER.search(line) or _ODD_TEXT.search(line) or b"\\ud" in line:
             return _decode_plain(line)
         return _decode(line)
     except RecursionError as error:
@@ -66,14 +73,27 @@ def _decode(line: bytes) -> Entry | None:
 
 
 def _decode_plain(line: bytes) -> Entry | None:
-    """Decodes what msgspec does not: names that are not UTF-8. Numbers are checked one by one."""
-    plain = json.loads(
-        line, parse_int=_parse_int, parse_float=_parse_float, parse_constant=_refuse_constant
+    """Decodes names that are not UTF-8, and checks numbers and texts one by one."""
+    plain = _spell_out(
+        json.loads(
+            line, parse_int=_parse_int, parse_float=_parse_float, parse_constant=_refuse_constant
+        )
     )
     if msgspec.convert(plain, _AnyLine).kind not in _KINDS:
         return None
     entry: Entry = msgspec.convert(plain, _LINE)
     return entry
+
+
+def _spell_out(value: Any) -> Any:
+    """Returns what JSON gave, with no text in it that controls a terminal."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [_spell_out(one) for one in value]
+    if isinstance(value, dict):
+        return {printable(name): _spell_out(one) for name, one in value.items()}
+    return value
 
 
 def _parse_int(text: str) -> int:
@@ -85,9 +105,9 @@ def _parse_int(text: str) -> int:
 
 def _parse_float(text: str) -> float:
     number = float(text)
-    if not math.isfinite(number):
+    if not abs(number) <= _LARGEST:
         raise ValueError("a number is too large")
-    return number
+    return number if abs(number) > _SMALLEST else 0.0
 
 
 def _refuse_constant(text: str) -> Never:
