@@ -53,7 +53,8 @@ def is_run(folder: Path) -> bool:
 
 def list_files(run: Path) -> list[Path]:
     """Returns the files of a run; other files may lie beside them."""
-    return sorted([*run.glob(SUPERVISOR_FILE), *run.glob("agent-*.jsonl")])
+    found = [*run.glob(SUPERVISOR_FILE), *run.glob("agent-*.jsonl")]
+    return sorted(path for path in found if not path.is_symlink())  # a run leads to no other file
 
 
 def list_runs(folder: Path = RUNS_FOLDER) -> list[Path]:

@@ -111,3 +111,19 @@ def test_one_damaged_run_does_not_hide_the_others(tmp_path, monkeypatch, capsys)
     shown = capsys.readouterr().out
     assert code == 0
     assert [seed for seed in range(6) if f"run-{seed}" not in shown] == []
+
+
+def test_a_link_in_a_run_folder_leads_to_no_other_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run, outside = tmp_path / "run", tmp_path / "outside"
+    run.mkdir()
+    Damage(0).copy(run)
+    outside.write_text("untouched")
+    (run / "report.html").symlink_to(outside)
+    (run / "agent-1.jsonl").symlink_to(outside)
+
+    code = main(["report", "run"])
+
+    assert code == 0
+    assert outside.read_text() == "untouched"
+    assert (run / "report.html").read_text().startswith("<!doctype html>")
