@@ -11,7 +11,17 @@ import memfit
 ROOT = Path(memfit.__file__).parent
 # A package imports only those in the rows above its own.
 ORDER = (
-    ("__init__", "arguments", "budget", "errors", "failsafe", "keras_private", "messages", "units"),
+    (
+        "__init__",
+        "arguments",
+        "budget",
+        "errors",
+        "failsafe",
+        "keras_private",
+        "messages",
+        "slots",
+        "units",
+    ),
     ("backends",),
     ("measure",),
     ("user_code",),

@@ -1,9 +1,15 @@
-"""An error inside memfit never ends the training: it is recorded, and the training continues."""
+"""An error inside memfit never ends the training: it is recorded, and the training continues.
+
+An error that a signal handler of the user's raised while memfit was at work is the user's: it goes
+on to the script, as it would from any other line.
+"""
 
 import contextlib
 import functools
+import signal
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from types import CodeType, FunctionType
+from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -21,11 +27,33 @@ def harmless(
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result | None:
         try:
             return function(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001  # this is the one place for it
+        except Exception as error:  # this is the one place for it
+            if _is_of_signal_handler(error):
+                raise
             _report(getattr(function, "__qualname__", repr(function)), error)
             return None
 
     return call
+
+
+def _is_of_signal_handler(error: BaseException) -> bool:
+    """Whether a signal handler is among the functions that an error came through."""
+    codes = set(map(_code_of, map(signal.getsignal, signal.valid_signals()))) - {None}
+    trace = error.__traceback__
+    while trace is not None and codes:
+        if trace.tb_frame.f_code in codes:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _code_of(handler: Any) -> CodeType | None:
+    """The code that runs when a handler is called: a function, a method, or an object."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    called = type(handler).__call__ if callable(handler) else None
+    candidates = (handler, getattr(handler, "__func__", None), called)
+    return next((one.__code__ for one in candidates if isinstance(one, FunctionType)), None)
 
 
 def _report(where: str, error: Exception) -> None:

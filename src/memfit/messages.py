@@ -1,6 +1,7 @@
 """What memfit tells a user on stderr: lines that begin with `memfit:`, and a progress bar."""
 
 import contextlib
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -8,6 +9,15 @@ from collections.abc import Callable, Iterator
 _PREFIX = "memfit: "
 _WIDTH = 80  # of a terminal
 Advance = Callable[[int], None]
+
+
+# What moves the cursor, changes colours or turns the direction of a line, but for line ends.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Returns `text` with what would control a terminal spelt out, as Python writes it."""
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def say(text: str, *, wraps: bool = False) -> None:
@@ -20,7 +30,8 @@ def say(text: str, *, wraps: bool = False) -> None:
         wraps: Whether lines end at 80 columns. Defaults to `False`, so that commands and paths
             can be copied.
     """
-    lines = [_wrap(line) if wraps else f"{_PREFIX}{line}" for line in text.splitlines()]
+    shown = printable(text).splitlines()
+    lines = [_wrap(line) if wraps else f"{_PREFIX}{line}" for line in shown]
     with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
         sys.stderr.write("".join(f"{line}\n" for line in lines))
         sys.stderr.flush()

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -61,3 +62,51 @@ def test_a_read_only_folder_does_not_stop_the_script(memfit, small_disk):
     assert done_there.stdout == "finished\n"
     assert done_there.stderr.count("cannot write to memfit-runs/ (Read-only file system)") == 1
     assert f"this run is recorded in {memfit.cwd}" in done_there.stderr
+
+
+def test_a_script_runs_where_no_folder_can_be_written_at_all(memfit, small_disk):
+    """As in a container with a read-only root, where a temporary folder is read-only too."""
+    script = memfit.script("import sys; print('finished'); sys.exit(4)")
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    code = "import tempfile; tempfile._candidate_tempdir_list = lambda: ['.']; "
+    code += f"from memfit.cli import main; raise SystemExit(main(['run', {str(script)!r}]))"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=small_disk, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (4, "finished\n")
+    assert done.stderr.count("memfit:") == 1
+    assert "nothing is recorded" in done.stderr
+
+
+def test_a_script_runs_in_a_folder_that_was_deleted(memfit):
+    gone = memfit.cwd / "gone"
+    gone.mkdir()
+    script = memfit.script("import time; time.sleep(1); print('finished')")
+    leave_and_run = f'cd "{gone}" && rmdir "{gone}" && exec "$0" "$@"'
+
+    done = subprocess.run(
+        ["sh", "-c", leave_and_run, *memfit.command, "run", str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, "finished\n")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_script_runs_with_closed_streams_and_ends_as_it_would(memfit, closed):
+    script = memfit.script("import pathlib; pathlib.Path('ran').touch(); raise SystemExit(5)")
+
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" "$@" {closed}', *memfit.command, "run", str(script)],
+        cwd=memfit.cwd,
+        check=False,
+        capture_output=True,
+    )
+
+    assert done.returncode == 5
+    assert (memfit.cwd / "ran").exists()

@@ -89,7 +89,7 @@ def test_a_kill_by_a_user_is_not_blamed_on_memory(memfit):
     ran = memfit.run(script)
 
     assert ran.result["verdict"] == "killed"
-    assert "SIGKILL from another process" in ran.result["findings"][0]["message"]
+    assert "counted no out-of-memory kill" in ran.result["findings"][0]["message"]
 
 
 def start_training(memfit):
@@ -103,7 +103,8 @@ def start_training(memfit):
     )
 
 
-def test_killing_the_supervisor_leaves_the_training_and_its_recording_running(memfit):
+def test_killing_the_supervisor_ends_the_script_and_leaves_a_recording_to_read(memfit):
+    """`kill -9` of what a scheduler started must end the script, as it would without memfit."""
     with start_training(memfit) as process:
         while process.stdout.readline() != "epoch 3\n":
             pass
@@ -111,10 +112,10 @@ def test_killing_the_supervisor_leaves_the_training_and_its_recording_running(me
         process.kill()
         rest = process.stdout.read()
 
-    assert rest.endswith("epoch 12\nfinished\n")
+    assert "finished" not in rest
     recording = read_run(memfit.cwd / "recorded")
     assert recording.exit is None
-    assert [mark.number for mark in recording.marks if mark.phase == "epoch"][-1] == 12
+    assert [mark.number for mark in recording.marks if mark.phase == "epoch"][-1] >= 3
     assert diagnose(recording).verdict in ("steady", "unknown")
 
 

@@ -236,7 +236,7 @@ def test_an_error_inside_memfit_is_recorded_and_the_training_goes_on(memfit):
     assert "inside memfit" in ran.recording.troubles[0].message
 
 
-def test_no_logs_keeps_the_figures_out_of_keras(memfit):
+def test_figures_are_in_the_logs_of_keras_only_when_asked_for(memfit):
     script = memfit.script(
         "import numpy as np, keras\n"
         "model = keras.Sequential([keras.layers.Dense(1)])\n"
@@ -245,7 +245,9 @@ def test_no_logs_keeps_the_figures_out_of_keras(memfit):
         "print(list(model.fit(x, x[:, :1], verbose=0).history))\n"
     )
 
-    assert memfit.run(script, options=["--no-logs"], backend="jax").stdout == "['loss']\n"
+    assert memfit.run(script, backend="jax").stdout == "['loss']\n"
+    asked = memfit("run", "--quiet", "--logs", script, backend="jax")
+    assert asked.stdout == "['loss', 'memory_mb', 'memory_peak_mb']\n"
 
 
 def test_a_csv_log_that_is_continued_keeps_its_columns(memfit):

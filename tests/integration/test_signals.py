@@ -1,12 +1,17 @@
 """Every signal reaches the script exactly once, however it was sent."""
 
+import contextlib
 import os
 import pty
+import random
 import select
 import signal
 import subprocess
+import time
 
 import pytest
+
+from memfit.record.read_run import read_run
 
 COUNTING = """
 import signal, sys, time
@@ -102,6 +107,68 @@ def test_no_process_is_left_behind(memfit):
 
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
+
+
+WAITING = """
+import os, sys, time
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+FATAL = ("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL")
+
+
+def check_signals(memfit, seed):
+    """Sends some signals in short order, and checks that all ends as it would without memfit."""
+    draw = random.Random(seed)
+    memfit.script(WAITING)
+    with start(memfit, stdout=subprocess.PIPE, start_new_session=True) as process:
+        child = int(process.stdout.readline())
+        sent = []
+        for _ in range(draw.choice([1, 1, 2, 3])):
+            number = getattr(signal, draw.choice([*FATAL, "SIGSTOP"]))
+            target = draw.choice(["supervisor", "group", "child"])
+            send(target, number, process, child)
+            if number == signal.SIGSTOP:
+                time.sleep(draw.uniform(0, 0.05))
+                send(target, signal.SIGCONT, process, child)
+            sent.append(number)
+            time.sleep(draw.uniform(0.002, 0.05))
+        send("group", signal.SIGTERM, process, child)  # if all were stops
+        code = process.wait(60)
+
+    assert -code in {*sent, signal.SIGTERM} - {signal.SIGSTOP}, (seed, sent, code)
+    assert_nobody_left(process.pid)
+    (run,) = (memfit.cwd / "memfit-runs").glob("2*")
+    assert read_run(run).header is not None
+
+
+def send(target, number, process, child):
+    with contextlib.suppress(ProcessLookupError):
+        if target == "group":
+            os.killpg(process.pid, number)
+        else:
+            os.kill(process.pid if target == "supervisor" else child, number)
+
+
+def assert_nobody_left(group):
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    raise AssertionError("a process is left behind")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_signals_in_short_order_end_the_script_as_they_would_without_memfit(memfit, seed):
+    check_signals(memfit, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8, 100))
+def test_any_signals_in_short_order_end_the_script_as_they_would_without_memfit(memfit, seed):
+    check_signals(memfit, seed)
 
 
 def start(memfit, preexec_fn=None, **how):

@@ -1,3 +1,6 @@
+import functools
+import signal
+
 import pytest
 
 from memfit import failsafe
@@ -58,3 +61,39 @@ def test_without_a_recorder_an_error_does_no_harm(monkeypatch):
     monkeypatch.setattr(failsafe, "on_trouble", None)
 
     assert harmless(lambda: 1 / 0)() is None
+
+
+class OutOfTimeError(Exception):
+    """What a script's own signal handlers raise."""
+
+
+def raise_out_of_time(_number, _frame):
+    raise OutOfTimeError
+
+
+class Handler:
+    def handle(self, number, frame):
+        raise_out_of_time(number, frame)
+
+    __call__ = handle
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        raise_out_of_time,
+        Handler().handle,
+        Handler(),
+        functools.partial(raise_out_of_time),
+    ],
+    ids=["function", "method", "object", "partial"],
+)
+def test_what_a_signal_handler_raises_inside_memfit_reaches_the_script(told, handler):
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(OutOfTimeError):
+            harmless(signal.raise_signal)(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+    assert told == []

@@ -41,3 +41,9 @@ def test_progress_is_not_shown_where_no_terminal_is(capsys):
         advance(4)
 
     assert capsys.readouterr().err == ""
+
+
+def test_a_name_cannot_control_the_terminal(capsys):
+    say("cannot write to a\x1b[2Jb\rc\u202e")
+
+    assert capsys.readouterr().err == "memfit: cannot write to a\\x1b[2Jb\\rc\\u202e\n"

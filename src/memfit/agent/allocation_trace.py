@@ -17,6 +17,7 @@ from memfit.failsafe import harmless
 from memfit.heap.census import count_types, pick_objects
 from memfit.heap.describe import describe
 from memfit.record.evidence import Allocated
+from memfit.slots import class_name
 from memfit.user_code.frames import Line, find_running_line, is_user_file
 from memfit.user_code.statements import place_at
 
@@ -115,7 +116,9 @@ def _python_lines() -> dict[Line, tuple[int, int]]:
 def _tensor_lines() -> dict[Line, tuple[int, int]]:
     """Tensors that were made during the trace and are alive, by the line that made them."""
     lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for tensor in pick_objects({kind for kind in count_types() if kind.__name__ in TENSOR_CLASSES}):
+    for tensor in pick_objects(
+        {kind for kind in count_types() if class_name(kind) in TENSOR_CLASSES}
+    ):
         trace = tracemalloc.get_object_traceback(tensor)
         line = _user_line(trace) if trace is not None else None
         known = describe(tensor) if line is not None else None

@@ -42,6 +42,16 @@ def paused() -> Iterator[None]:
                     _enable()
 
 
+def after_fork_in_child() -> None:
+    """The thread that paused the collector, and may have held the lock, is not in the child."""
+    global _lock, _is_paused
+    _lock = threading.Lock()
+    if _is_paused:
+        _is_paused = False
+        if _is_wanted:
+            _enable()
+
+
 def watch() -> None:
     """From now on what the script says of the collector holds also while it is paused."""
     gc.disable, gc.enable, gc.isenabled = _wish_off, _wish_on, is_enabled

@@ -1,7 +1,6 @@
 """What the user's own names hold at each check, and which of it has grown."""
 
 import functools
-import itertools
 import sys
 import weakref
 from collections import Counter, deque
@@ -20,6 +19,15 @@ from memfit.heap.describe import (
 )
 from memfit.heap.holders import Held, Owner, cached_values, find_held
 from memfit.record.evidence import Holding
+from memfit.slots import (
+    class_bases,
+    class_module,
+    class_name,
+    first_items,
+    is_a,
+    last_items,
+    length,
+)
 from memfit.user_code.frames import display_path
 from memfit.user_code.statements import (
     Statement,
@@ -80,9 +88,10 @@ class GrowingNames:
     def _note_mapped(self, held: Held, now_t_s: float) -> Iterator[Holding]:
         """A mapped file is written once: its pages are memory, but not the script's."""
         owner = held.owner
-        if type(held.value).__name__ != "memmap" or owner.text in self._seen:
+        known = describe(held.value)
+        if known is None or known.kind != "memmap" or owner.text in self._seen:
             return
-        size_bytes = int(held.value.nbytes)
+        size_bytes = known.size_bytes
         self._seen[owner.text] = _Seen(now_t_s, size_bytes, size_bytes)
         statement = find_assignment(owner.file, owner.name)
         yield Holding(
@@ -127,13 +136,11 @@ class GrowingNames:
 
 def _first_item(value: Any) -> weakref.ref[Any] | None:
     """The first item of a list or dict, without keeping it alive; `None` where that harms."""
-    if not issubclass(type(value), list | dict) or not value:
-        return None
-    first = next(iter(value.values() if issubclass(type(value), dict) else value))
-    if any(kind.__module__ == "numpy" for kind in type(first).__mro__):
+    found = first_items(value, 1) if is_a(value, list, dict) else []
+    if not found or "numpy" in map(class_module, class_bases(type(found[0]))):
         return None  # an array with a weak reference cannot be resized in place
     try:
-        return weakref.ref(first)
+        return weakref.ref(found[0])
     except TypeError:  # a number, text, a tuple
         return None
 
@@ -141,11 +148,10 @@ def _first_item(value: Any) -> weakref.ref[Any] | None:
 def _size(held: Held) -> int | None:
     """Length of a container, bytes of an array, steps of a graph; `None` for what cannot grow."""
     value = held.value
-    kind = type(value)
-    if issubclass(kind, functools._lru_cache_wrapper):
-        return int(value.cache_info().currsize)
-    if issubclass(kind, list | deque | dict | set):
-        return len(value)
+    if is_a(value, functools._lru_cache_wrapper):
+        return int(functools._lru_cache_wrapper.cache_info(value).currsize)
+    if is_a(value, list, deque, dict, set):
+        return length(value)
     known = describe(value) if not held.owner.is_item else None
     if known is None:
         return None
@@ -200,7 +206,7 @@ def _growth_of(
         return None
     if not things:
         size_bytes = sum(map(plain_size_bytes, newest)) / len(newest)
-        return "object", round(size_bytes * added), type(newest[0]).__name__
+        return "object", round(size_bytes * added), class_name(type(newest[0]))
     kind = _main_kind(things, len(newest))
     bytes_each = _bytes_each(newest)
     if kind == "graph":
@@ -238,15 +244,12 @@ def _find_statement(owner: Owner, container: str) -> Statement | None:
 
 def _newest(value: Any) -> tuple[Sequence[Any], str]:
     """The last elements, without a copy of what may be millions of them."""
-    kind = type(value)
-    if issubclass(kind, functools._lru_cache_wrapper):
+    if is_a(value, functools._lru_cache_wrapper):
         return cached_values(value)[-_NUM_NEWEST:], "lru_cache"
-    if issubclass(kind, dict):
-        return list(itertools.islice(reversed(value.values()), _NUM_NEWEST)), "dict"
-    if issubclass(kind, list | deque):
-        return list(itertools.islice(reversed(value), _NUM_NEWEST)), kind.__name__
-    if issubclass(kind, set):
-        return list(itertools.islice(value, _NUM_NEWEST)), kind.__name__
+    if is_a(value, dict):
+        return last_items(value, _NUM_NEWEST), "dict"
+    if is_a(value, list, deque, set):
+        return last_items(value, _NUM_NEWEST), class_name(type(value))
     known = describe(value)
     return (), "graph" if known is not None and known.kind == "graph" else "array"
 

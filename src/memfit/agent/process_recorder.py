@@ -3,6 +3,7 @@
 import os
 import threading
 
+from memfit.agent import gc_pause
 from memfit.agent.observations import Observations
 from memfit.agent.recorder import Recorder
 from memfit.agent.sampler import Counters
@@ -37,9 +38,9 @@ def is_script() -> bool:
 
 
 def adds_logs() -> bool:
-    """Whether memory figures go into Keras's logs (`memfit run --no-logs` says no)."""
+    """Whether memory figures go into Keras's logs (`memfit run --logs`)."""
     handover = Handover.from_environment()
-    return handover is None or handover.adds_logs
+    return handover is not None and handover.adds_logs
 
 
 def get_budget() -> Budget | None:
@@ -89,6 +90,7 @@ observer = FrameworkEvents()
 def _forget() -> None:
     """After a fork: the child has its own recording, if it ever trains."""
     global _recorder, _is_tried
+    gc_pause.after_fork_in_child()
     if _recorder is not None:
         _recorder.forget()
     _recorder, _is_tried = None, False

@@ -8,6 +8,7 @@ from memfit.heap.census import count_types
 from memfit.measure.malloc import read_allocator, trim
 from memfit.measure.process import read_process
 from memfit.record.evidence import RemedyTrial
+from memfit.slots import class_name
 from memfit.user_code.frames import is_user_class
 
 _MOST_EXAMPLES = 6
@@ -42,7 +43,7 @@ def try_collect() -> RemedyTrial:
         objects=num_collected,
         # The user's own classes first: those can be looked up in the script.
         examples={
-            kind.__name__: count
+            class_name(kind): count
             for kind, count in sorted(freed, key=lambda one: not is_user_class(one[0]))[
                 :_MOST_EXAMPLES
             ]

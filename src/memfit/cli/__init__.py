@@ -5,8 +5,10 @@
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import memfit
 from memfit.errors import MemfitError
@@ -17,6 +19,7 @@ COMMANDS = ("run", "report", "diagnose", "explain", "runs", "doctor", "lint", "i
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command that `argv` names and returns the exit code."""
+    _open_closed_streams()
     parser = make_parser()
     if not (sys.argv[1:] if argv is None else argv):
         parser.print_help(sys.stderr)
@@ -30,6 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has closed the pipe
         sys.stderr.close()
         return 0
+
+
+def _open_closed_streams() -> None:
+    """A stream that was closed before memfit began is `None`: what goes there is for nobody."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # to the very end
 
 
 def make_parser() -> argparse.ArgumentParser:

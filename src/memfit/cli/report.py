@@ -25,6 +25,8 @@ def run(args: argparse.Namespace) -> int:
 
     folder = find_run(args.name)
     path = args.out or folder / "report.html"
+    if args.out is None and path.is_symlink():
+        path.unlink()  # whoever put it there would choose the file that is written
     write_text(path, render_html(load(folder)))
     sys.stdout.write(f"{path}\n")
     return 0

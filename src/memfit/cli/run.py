@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--device-budget", metavar="SIZE", help="the same for the memory of the accelerator"
     )
     parser.add_argument(
-        "--no-logs", action="store_true", help="keep memory figures out of Keras's logs"
+        "--logs", action="store_true", help="add memory figures to Keras's logs of each epoch"
     )
     parser.add_argument(
         "--pss", action="store_true", help="also measure PSS: shared pages are counted once"
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Returns the script's own exit code, or 3 with `--check` when a problem was found."""
     from memfit.cli.supervised_run import exit_like, open_run, read_budget, show_result, supervise
+    from memfit.supervise.supervisor import run_unrecorded
 
     if not args.is_module:
         _require_script(Path(args.target))
@@ -62,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     prefix = ["-m"] if args.is_module else []
     run_folder = open_run(args.target, args.out)
     command = [*prefix, args.target, *args.arguments]
+    if run_folder is None:
+        return exit_like(run_unrecorded(command, budget))
     ended = supervise(command, run_folder, limit_bytes, budget, args)
     diagnosis = show_result(run_folder, ended, args)
     if args.check and diagnosis.has_problem:

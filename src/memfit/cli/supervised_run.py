@@ -20,21 +20,28 @@ from memfit.record.samples import Exit
 from memfit.supervise.supervisor import Supervisor, Watched
 
 
-def open_run(target: str, out: Path | None) -> Path:
-    """Returns the folder of a new run; a temporary one where nothing can be written."""
+def open_run(target: str, out: Path | None) -> Path | None:
+    """Returns the folder of a new run, a temporary one if need be; `None` if none is writable."""
     try:
-        run = create_run(target, out)
-        probe = run / ".memfit"
-        probe.touch()
-        probe.unlink()
+        return _try_writing(create_run(target, out))
     except RunExistsError:
         raise
     except OSError as error:
-        run = Path(tempfile.mkdtemp(prefix="memfit-"))
-        say(
-            f"cannot write to {out or 'memfit-runs/'} ({error.strerror}). The script still runs; "
-            f"this run is recorded in {run}. Name another folder with --out."
-        )
+        reason = error.strerror
+    said = f"cannot write to {out or 'memfit-runs/'} ({reason}). The script still runs"
+    try:
+        run = _try_writing(Path(tempfile.mkdtemp(prefix="memfit-")))
+    except OSError:
+        say(f"{said}, and nothing is recorded. Name a folder that can be written to with --out.")
+        return None
+    say(f"{said}; this run is recorded in {run}. Name another folder with --out.")
+    return run
+
+
+def _try_writing(run: Path) -> Path:
+    probe = run / ".memfit"
+    probe.touch()
+    probe.unlink()
     return run
 
 
@@ -49,7 +56,7 @@ def supervise(
     supervisor = Supervisor(
         command,
         run,
-        adds_logs=not args.no_logs,
+        adds_logs=args.logs,
         budget=budget,
         limit_bytes=limit_bytes,
         reads_proportional=args.pss,

@@ -22,7 +22,7 @@ def find_killed(
     limit = recording.header.limit if recording.header else None
     peak_bytes = peak_held_bytes(recording, points)
     who, confidence = _who(ended)
-    parts = [f"Killed by {who}{_where(peak_bytes, limit)}."]
+    parts = [f"{who}{_where(ended, peak_bytes, limit)}."]
     if growth is not None:
         ago_s = max(ended.t_s - growth.end_t_s, 0.0)
         parts.append(f"{format_duration(ago_s)} earlier it was growing by {format_rate(growth)}.")
@@ -52,19 +52,21 @@ def format_rate(growth: Growth) -> str:
 
 def _who(ended: Exit) -> tuple[str, str]:
     if ended.group_oom_kills:
-        return "the kernel, out of memory in its control group", "certain"
+        return "Killed by the kernel, out of memory in its control group", "certain"
     if ended.machine_oom_kills:
-        return "the kernel, out of memory on this machine", "likely"
+        return "Killed by the kernel, out of memory on this machine", "likely"
     if ended.group_oom_kills is None and ended.machine_oom_kills is None:
-        return "SIGKILL from an unknown sender", "certain"
-    return "SIGKILL from another process; the kernel counted no out-of-memory kill", "certain"
+        return "Killed by SIGKILL from an unknown sender", "certain"
+    sender = "it came from the script itself, a user or a scheduler"
+    return f"Killed by SIGKILL. The kernel counted no out-of-memory kill: {sender}", "certain"
 
 
-def _where(peak_bytes: int, limit: Limit | None) -> str:
+def _where(ended: Exit, peak_bytes: int, limit: Limit | None) -> str:
+    """At which size, and of which limit if that is why it was killed."""
     if not peak_bytes:
         return ""
-    if limit is None:
-        return f" at {format_size(peak_bytes)}"
+    if limit is None or not (ended.group_oom_kills or ended.machine_oom_kills):
+        return f", at a peak of {format_size(peak_bytes)}"
     limit_size = format_size(limit.limit_bytes)
     return f" at {format_size(peak_bytes)} of a {limit_size} limit ({limit.source})"
 
@@ -78,4 +80,4 @@ def _advise(ended: Exit, growth: Growth | None) -> str:
         )
     if is_for_memory:
         return "Give it more memory, lower the batch size, or keep less data in memory."
-    return "Find the sender: a scheduler's memory or time limit, or a user."
+    return "Find the sender: the script, a scheduler's memory or time limit, or a user."

@@ -20,17 +20,23 @@ def peak_rss_bytes(recording: Recording, points: Sequence[Point]) -> int | None:
 
 
 def peak_held_bytes(recording: Recording, points: Sequence[Point]) -> int:
-    """Returns the most that could not be reclaimed: of the tree, or of its control group."""
-    of_group = [
-        sample.control_group.anonymous_bytes or 0
-        for sample in recording.outside
-        if sample.control_group is not None
-    ]
+    """Returns the most that the process tree held and could not be reclaimed."""
     file_bytes = min(
         (sample.process.file_bytes or 0 for sample in recording.outside[-10:]), default=0
     )
     of_kernel = (recording.exit.peak_rss_bytes or 0) - file_bytes if recording.exit else 0
-    return max((*(point.held_bytes for point in points), *of_group, of_kernel), default=0)
+    return max((*(point.held_bytes for point in points), of_kernel), default=0)
+
+
+def peak_limited_bytes(recording: Recording, points: Sequence[Point]) -> int:
+    """Returns the most of what the limit is about: that of a control group is about all in it."""
+    of_tree = peak_held_bytes(recording, points)
+    limit = recording.header.limit if recording.header else None
+    if limit is None or not limit.source.startswith("cgroup"):
+        return of_tree
+    groups = (sample.control_group for sample in recording.outside)
+    of_group = (group.anonymous_bytes or 0 for group in groups if group is not None)
+    return max((of_tree, *of_group))
 
 
 def headroom_bytes(recording: Recording, points: Sequence[Point]) -> int | None:
@@ -52,7 +58,7 @@ def find_near_limit(recording: Recording, points: Sequence[Point]) -> Finding | 
     limit = recording.header.limit if recording.header else None
     if limit is None:
         return None
-    peak_bytes = peak_held_bytes(recording, points)
+    peak_bytes = peak_limited_bytes(recording, points)
     if peak_bytes < _NEAR_SHARE * limit.limit_bytes:
         return None
     return Finding(

@@ -1,6 +1,5 @@
 """What an object in a container is, and how much memory it keeps."""
 
-import itertools
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,8 +8,16 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.objects import VIEW_FACTOR, LiveObject, backend_of, kind_by_class, package_of
-from memfit.heap.holders import attributes_of
 from memfit.keras_private.layers import stored_value
+from memfit.slots import (
+    CONTAINERS,
+    attributes_of,
+    class_bases,
+    class_name,
+    first_items,
+    is_a,
+    size_bytes,
+)
 from memfit.user_code.frame_locals import read_locals
 
 _KINDS = {
@@ -33,30 +40,33 @@ _KINDS = {
 }
 _MOST_INSIDE = 64
 _DEEPEST = 4
+# What an error says of itself, as the built-in type knows it.
+_traceback_of = BaseException.__dict__["__traceback__"].__get__
 
 
 def describe(value: object) -> LiveObject | None:
     """Returns what `value` is; `None` for things too small or unknown to matter."""
     kind = type(value)
     package = package_of(kind)
-    if package == "numpy":
-        return _describe_array(value)
+    array = _array_class(value)
+    if array is not None:
+        return _describe_array(array, value)
     if package == "pandas":
         return _describe_frame(value)
     backend = backend_of(kind)
     if backend is not None:
         return _ask_backend(backend, value)
-    if package == "keras" and any(base.__name__ == "Variable" for base in kind.__mro__):
+    if package == "keras" and "Variable" in map(class_name, class_bases(kind)):
         return describe(stored_value(attributes_of(value)))
-    if issubclass(kind, bytes | bytearray | str):
-        return LiveObject("text", sys.getsizeof(value), id(value), kind.__name__)
+    if is_a(value, bytes, bytearray, str):
+        return LiveObject("text", size_bytes(value), id(value), class_name(kind))
     name = kind_by_class(_KINDS, value)
-    return LiveObject(name, 0, id(value), kind.__name__) if name else None
+    return LiveObject(name, 0, id(value), class_name(kind)) if name else None
 
 
 def is_keras_state(kind: type) -> bool:
     """Whether `kind` is a Keras layer or metric of the user's own, and no whole model."""
-    names = {base.__name__ for base in kind.__mro__}
+    names = set(map(class_name, class_bases(kind)))
     return bool(names & {"Layer", "Metric"}) and "Model" not in names
 
 
@@ -101,15 +111,13 @@ def _ask_backend(name: str, value: Any) -> LiveObject | None:
 
 
 def _inside(value: Any) -> Iterable[Any]:
-    kind = type(value)
-    if issubclass(kind, dict):
-        return list(itertools.islice(value.values(), _MOST_INSIDE))
-    if issubclass(kind, list | tuple | set | frozenset | deque):
-        return list(itertools.islice(value, _MOST_INSIDE))
-    if issubclass(kind, type):
+    if is_a(value, *CONTAINERS):
+        return first_items(value, _MOST_INSIDE)
+    if is_a(value, type):
         return ()
-    if issubclass(kind, BaseException):
-        return [*_locals_of(value.__traceback__), *attributes_of(value).values()][:_MOST_INSIDE]
+    if is_a(value, BaseException):
+        traceback = _traceback_of(value)
+        return [*_locals_of(traceback), *attributes_of(value).values()][:_MOST_INSIDE]
     return list(attributes_of(value).values())[:_MOST_INSIDE]
 
 
@@ -127,25 +135,38 @@ def _describe_frame(value: Any) -> LiveObject | None:
     blocks = getattr(attributes_of(value).get("_mgr"), "blocks", None)
     if blocks is None:
         return None
-    size_bytes = sum(int(getattr(block.values, "nbytes", 0)) for block in blocks)
-    return LiveObject("array", size_bytes, id(value), f"{type(value).__name__} {value.shape}")
+    total_bytes = sum(map(_block_bytes, (block.values for block in blocks)))
+    return LiveObject("array", total_bytes, id(value), f"{class_name(type(value))} {value.shape}")
+
+
+def _block_bytes(values: Any) -> int:
+    array = _array_class(values)
+    if array is None and package_of(type(values)) != "pandas":  # an extension of the user's own
+        return 0
+    return int(values.nbytes if array is None else array.nbytes.__get__(values))
 
 
 def plain_size_bytes(value: Any) -> int:
     """Returns what a plain Python object takes, with what is right inside it."""
-    inside = _inside(value) if not isinstance(value, str | bytes) else ()
-    return sys.getsizeof(value) + sum(sys.getsizeof(one) for one in inside)
+    inside = _inside(value) if not is_a(value, str, bytes) else ()
+    return size_bytes(value) + sum(map(size_bytes, inside))
 
 
-def _describe_array(value: Any) -> LiveObject | None:
+def _array_class(value: Any) -> Any:
+    """NumPy's own class of an array or a number, whatever the user made of it."""
+    numpy = sys.modules.get("numpy")
+    classes = [getattr(numpy, name, None) for name in ("ndarray", "generic")]
+    return next((one for one in classes if one in class_bases(type(value))), None)
+
+
+def _describe_array(array: Any, value: Any) -> LiveObject:
     """A view keeps all of the buffer that it shows a part of."""
-    if not hasattr(value, "nbytes") or not hasattr(value, "dtype"):
-        return None
-    if any(one.__name__ == "memmap" for one in type(value).__mro__):
-        return LiveObject("memmap", value.nbytes, id(value), f"{value.dtype} {value.shape}")
-    base = value
-    while isinstance(getattr(base, "base", None), type(value)):
-        base = base.base
-    shape = getattr(value, "shape", ())
-    kind = "view" if base.nbytes >= VIEW_FACTOR * max(value.nbytes, 1) else "array"
-    return LiveObject(kind, base.nbytes, id(base), f"{value.dtype} {shape}")
+    own_bytes = array.nbytes.__get__(value)
+    text = f"{array.dtype.__get__(value)} {array.shape.__get__(value)}"
+    if "memmap" in map(class_name, class_bases(type(value))):
+        return LiveObject("memmap", own_bytes, id(value), text)
+    base, base_bytes = value, own_bytes
+    while _array_class(inner := array.base.__get__(base)) is array:
+        base, base_bytes = inner, array.nbytes.__get__(inner)
+    kind = "view" if base_bytes >= VIEW_FACTOR * max(own_bytes, 1) else "array"
+    return LiveObject(kind, base_bytes, id(base), text)

@@ -18,13 +18,26 @@ from pathlib import Path
 from types import FrameType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
+from memfit.slots import (
+    CONTAINERS,
+    attributes_of,
+    class_module,
+    class_name,
+    class_namespace,
+    is_a,
+    items,
+    key_text,
+    last_items,
+    length,
+    module_file,
+    module_names,
+)
 from memfit.user_code.frame_locals import read_locals
 from memfit.user_code.frames import is_own_file, is_user_class, is_user_file, is_user_module
 
 _DEEPEST = 7
 _MOST_VISITED = 30_000
 _LONGEST_OPENED = 64
-_CONTAINERS = (list, dict, set, deque, tuple)
 _LEAVES = (str, bytes, bytearray, int, float, complex, bool, type(None), ModuleType, range)
 
 
@@ -72,14 +85,15 @@ def find_held(
     until_s = time.thread_time() + most_s
     pending: deque[tuple[Any, Owner | None, int]] = deque(_global_roots())
     pending.extend(_registry_roots())
-    pending.extend((root, None, 0) for root in roots)
     if reads_locals:
         for frame in list(sys._current_frames().values()):
             pending.extend(_local_roots(frame))
+    # What a name leads to is found under that name, though it is an object of the user's own too.
+    nameless = deque(roots)
     seen: set[int] = set()
-    while pending and len(seen) < _MOST_VISITED and time.thread_time() < until_s:
-        value, owner, depth = pending.popleft()
-        if id(value) in seen or issubclass(type(value), _LEAVES):
+    while (pending or nameless) and len(seen) < _MOST_VISITED and time.thread_time() < until_s:
+        value, owner, depth = pending.popleft() if pending else (nameless.popleft(), None, 0)
+        if id(value) in seen or is_a(value, *_LEAVES):
             continue
         seen.add(id(value))
         if owner is not None:
@@ -91,9 +105,9 @@ def find_held(
 def _global_roots() -> Iterator[tuple[Any, Owner | None, int]]:
     for module in list(sys.modules.values()):
         if is_user_module(module):
-            file = str(module.__dict__["__file__"])
+            file = module_file(module)
             place = f"global of {Path(file).name}"
-            for name, value in list(vars(module).items()):
+            for name, value in module_names(module).items():
                 if not name.startswith("__"):
                     yield value, Owner(f"{name} ({place})", file, name), 0
 
@@ -102,12 +116,13 @@ def _registry_roots() -> Iterator[tuple[Any, Owner | None, int]]:
     """Registries of the standard library in which things of the script stay: log handlers."""
     for reference in list(logging._handlerList):  # type: ignore[attr-defined]  # it has no other
         handler = reference()
-        buffer = getattr(handler, "buffer", None)
-        if isinstance(buffer, list):
-            record = buffer[-1] if buffer else None
-            file = getattr(record, "pathname", "")
-            text = f"buffer of a {type(handler).__name__} in the registry of logging"
-            yield buffer, Owner(text, file, "", line=getattr(record, "lineno", None)), 0
+        buffer = attributes_of(handler).get("buffer")
+        if is_a(buffer, list):
+            newest = last_items(buffer, 1)
+            record = attributes_of(newest[0]) if newest else {}
+            text = f"buffer of a {class_name(type(handler))} in the registry of logging"
+            file, line = record.get("pathname", ""), record.get("lineno")
+            yield buffer, Owner(text, str(file), "", line=line), 0
 
 
 def _local_roots(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, int]]:
@@ -122,19 +137,18 @@ def _local_roots(frame: FrameType | None) -> Iterator[tuple[Any, Owner | None, i
 
 
 def _inside(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:
-    # By `type(value)`: asking a lazy object what it is would load it.
     kind = type(value)
-    if issubclass(kind, _CONTAINERS):
+    if is_a(value, *CONTAINERS):
         yield from _items(value, owner)
-    elif issubclass(kind, functools._lru_cache_wrapper):
+    elif is_a(value, functools._lru_cache_wrapper):
         return
-    elif issubclass(kind, FunctionType):
+    elif is_a(value, FunctionType):
         yield from _closure(value)
-    elif issubclass(kind, GeneratorType):
+    elif is_a(value, GeneratorType):
         yield from _suspended(value)
-    elif issubclass(kind, type):
+    elif is_a(value, type):
         if is_user_class(value):
-            yield from _attributes(dict(vars(value)), value, "class ")
+            yield from _attributes(dict(class_namespace(value)), value, "class ")
     else:
         attributes = attributes_of(value)
         if is_user_class(kind):
@@ -158,21 +172,11 @@ def _suspended(generator: Any) -> Iterator[tuple[Any, Owner | None]]:
             yield value, Owner(text, frame.f_code.co_filename, name)
 
 
-def attributes_of(value: Any) -> dict[str, Any]:
-    """Returns what an object keeps in its `__dict__`, without asking the object itself."""
-    try:
-        attributes = object.__getattribute__(value, "__dict__")
-    except (AttributeError, TypeError):
-        return {}
-    return dict(attributes) if issubclass(type(attributes), dict) else {}
-
-
 def _items(value: Any, owner: Owner | None) -> Iterator[tuple[Any, Owner | None]]:
-    if len(value) > _LONGEST_OPENED:
+    if (length(value) or 0) > _LONGEST_OPENED:
         return
-    items = list(value.items()) if isinstance(value, dict) else list(enumerate(list(value)))
-    for key, inner in items:
-        label = f"[{key!r}]"[:40]
+    for key, inner in items(value, _LONGEST_OPENED):
+        label = f"[{key_text(key)}]"
         inner_owner = owner and Owner(
             _with_item(owner.text, label), owner.file, owner.name, is_item=True
         )
@@ -188,10 +192,10 @@ def _with_item(text: str, label: str) -> str:
 def _attributes(
     attributes: dict[str, Any], kind: type, prefix: str
 ) -> Iterator[tuple[Any, Owner | None]]:
-    file = str(getattr(sys.modules.get(kind.__module__), "__file__", ""))
+    file = module_file(sys.modules.get(class_module(kind)))
     for name, inner in attributes.items():
         if not name.startswith("__"):
-            text = f"{name} of {prefix}{kind.__name__}"
+            text = f"{name} of {prefix}{class_name(kind)}"
             yield inner, Owner(text, file, f".{name}", owner_class=kind)
 
 
@@ -208,13 +212,13 @@ def _closure(function: FunctionType) -> Iterator[tuple[Any, Owner | None]]:
             inner,
             Owner(f"{name} in the closure of {function.__name__}()", code.co_filename, name),
         )
-    defaults = function.__defaults__ or ()
+    defaults = tuple(function.__defaults__ or ())
     names = code.co_varnames[: code.co_argcount][-len(defaults) :] if defaults else ()
     by_name = {**dict(zip(names, defaults, strict=False)), **(function.__kwdefaults__ or {})}
     for name, value in by_name.items():
         text = f"{name}, a default argument of {function.__name__}()"
         yield value, Owner(text, code.co_filename, name)
-    for name, value in list(function.__dict__.items()):
+    for name, value in attributes_of(function).items():
         if name != "__wrapped__":
             text = f"{name} of function {function.__name__}()"
             yield value, Owner(text, code.co_filename, f".{name}")
@@ -227,8 +231,8 @@ def cached_values(wrapper: Any) -> list[Any]:
     results in turn, and then the dict that leads to them.
     """
     shown = gc.get_referents(wrapper)
-    at = next((number for number, one in enumerate(shown) if isinstance(one, dict)), None)
+    at = next((number for number, one in enumerate(shown) if type(one) is dict), None)
     if at is None:
         return []
-    in_turn = [one for one in shown[:at] if not isinstance(one, type)]
+    in_turn = [one for one in shown[:at] if not is_a(one, type)]
     return in_turn[1::2] if in_turn else list(shown[at].values())

@@ -31,7 +31,7 @@ class Handover:
 
     run: Path
     supervisor_pid: int
-    adds_logs: bool = True
+    adds_logs: bool = False
     budget: Budget | None = None
 
     def to_environment(self) -> dict[str, str]:

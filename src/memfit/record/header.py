@@ -10,6 +10,7 @@ from memfit.budget import Budget
 from memfit.measure.environment import read_settings
 from memfit.measure.limits import Limit, find_limit
 from memfit.record.samples import FORMAT, Header
+from memfit.record.secrets import mask_command
 
 
 def make_header(
@@ -23,7 +24,7 @@ def make_header(
 
     Args:
         role: `"supervisor"` (from outside) or `"agent"` (inside the training).
-        command: What was run, as the user typed it.
+        command: What was run, as the user typed it; secrets in it are masked.
         limit: The limit that the training would reach first. Defaults to that of this process.
         budget: What every `fit` may take.
     """
@@ -36,7 +37,7 @@ def make_header(
         memfit=memfit.__version__,
         python=platform.python_version(),
         platform=platform.platform(),
-        command=tuple(command),
+        command=mask_command(command),
         limit=limit or find_limit(os.getpid()),
         settings=read_settings(),
         budget=budget,

@@ -1,7 +1,6 @@
 """Entries as lines of JSON: how one is written, read and checked against its schema."""
 
 import json
-import math
 import os
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, Never, Union
 
 import msgspec
 
+from memfit.messages import printable
 from memfit.record.evidence import Evidence
 from memfit.record.samples import Entry
 
@@ -19,9 +19,18 @@ SCHEMAS = tuple(
 )
 _LINE: Any = Union[SCHEMAS]  # noqa: UP007  # made from a tuple
 _KINDS = {schema.__struct_config__.tag for schema in SCHEMAS}
-# Whole numbers of a recording fit in 64 bits: 19 digits.
-_LONG_NUMBER = re.compile(rb"\d{20}")
-_LARGEST = 2**63
+# Numbers that may be no size or time of any machine; they are looked at one by one.
+_ODD_NUMBER = re.compile(rb"\d{16}|\d[eE][+-]?\d{2}")
+# 9 petabytes, or 285 million years; sums and ratios of such numbers stay finite.
+_LARGEST = 2**53
+_SMALLEST = 1e-15
+# Scripts open files from 3 on.
+_HIGH = 700
+# Text that may control a terminal, as JSON or in UTF-8; it is spelt out.
+_ODD_TEXT = re.compile(
+    rb"\\[bfr]|\\u00[0-9a-fA-F]{2}|\\u20[0-6]|\x7f|\xc2[\x80-\x9f]"
+    rb"|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]"
+)
 
 
 class _AnyLine(msgspec.Struct):
@@ -46,7 +55,7 @@ def decode(line: bytes) -> Entry | None:
         ValueError: If the line is damaged or does not match the schema of its kind.
     """
     try:
-        if _LONG_NUMBER.search(line) or b"\\ud" in line:
+        if _ODD_NUMBER.search(line) or _ODD_TEXT.search(line) or b"\\ud" in line:
             return _decode_plain(line)
         return _decode(line)
     except RecursionError as error:
@@ -64,14 +73,27 @@ def _decode(line: bytes) -> Entry | None:
 
 
 def _decode_plain(line: bytes) -> Entry | None:
-    """Decodes what msgspec does not: names that are not UTF-8. Numbers are checked one by one."""
-    plain = json.loads(
-        line, parse_int=_parse_int, parse_float=_parse_float, parse_constant=_refuse_constant
+    """Decodes names that are not UTF-8, and checks numbers and texts one by one."""
+    plain = _spell_out(
+        json.loads(
+            line, parse_int=_parse_int, parse_float=_parse_float, parse_constant=_refuse_constant
+        )
     )
     if msgspec.convert(plain, _AnyLine).kind not in _KINDS:
         return None
     entry: Entry = msgspec.convert(plain, _LINE)
     return entry
+
+
+def _spell_out(value: Any) -> Any:
+    """Returns what JSON gave, with no text in it that controls a terminal."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [_spell_out(one) for one in value]
+    if isinstance(value, dict):
+        return {printable(name): _spell_out(one) for name, one in value.items()}
+    return value
 
 
 def _parse_int(text: str) -> int:
@@ -83,9 +105,9 @@ def _parse_int(text: str) -> int:
 
 def _parse_float(text: str) -> float:
     number = float(text)
-    if not math.isfinite(number):
+    if not abs(number) <= _LARGEST:
         raise ValueError("a number is too large")
-    return number
+    return number if abs(number) > _SMALLEST else 0.0
 
 
 def _refuse_constant(text: str) -> Never:
@@ -113,6 +135,9 @@ class Writer:
     Nothing is buffered in the process, so `kill -9` loses nothing. A failed write (disk
     full, folder gone) raises nothing: it is kept in `error`, later lines are tried again.
 
+    A script may close all descriptors and open its own files under their numbers. So before each
+    write the descriptor is asked which file it is; where that is another, the file is opened again.
+
     Args:
         path: The file; it must not exist.
 
@@ -121,8 +146,9 @@ class Writer:
     """
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._descriptor: int | None = os.open(path, flags, 0o644)
+        self._path = path.absolute()
+        self._descriptor: int | None = _open(path, os.O_CREAT | os.O_EXCL)
+        self._identity = _identify(self._descriptor)
         self._is_line_open = False
         self.error: OSError | None = None
 
@@ -134,7 +160,7 @@ class Writer:
         if self._is_line_open:  # a write was cut short: end that line first
             line = b"\n" + line
         try:
-            written = os.write(self._descriptor, line)
+            written = os.write(self._find_descriptor(), line)
         except OSError as error:
             self.error = error
         else:
@@ -142,6 +168,36 @@ class Writer:
 
     def close(self) -> None:
         """Closes the file; later entries are dropped."""
-        if self._descriptor is not None:
+        if self._descriptor is not None and _identify(self._descriptor) == self._identity:
             os.close(self._descriptor)
-            self._descriptor = None
+        self._descriptor = None
+
+    def _find_descriptor(self) -> int:
+        """Returns a descriptor of the file; opens it again if the script has closed it."""
+        if self._descriptor is None or _identify(self._descriptor) != self._identity:
+            self._descriptor = _open(self._path, 0)
+            self._identity = _identify(self._descriptor)
+        return self._descriptor
+
+
+def _open(path: Path, flags: int) -> int:
+    """Opens a file to append to, under a high number, where scripts look for none."""
+    flags |= os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        import fcntl
+
+        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    except (ImportError, OSError):  # not on Windows, or so many are not allowed
+        return descriptor
+    os.close(descriptor)
+    return high
+
+
+def _identify(descriptor: int) -> tuple[int, int] | None:
+    """Which file a descriptor is; `None` if it is closed."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -26,7 +26,7 @@ def create_run(target: str, out: Path | None = None) -> Path:
     """
     if out is None:
         return _create_numbered(RUNS_FOLDER, _name_for(target))
-    out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
     if is_run(out):
         raise RunExistsError(
             f"The folder already holds a run. Received: {str(out)!r}. Expected a new or empty "
@@ -53,7 +53,8 @@ def is_run(folder: Path) -> bool:
 
 def list_files(run: Path) -> list[Path]:
     """Returns the files of a run; other files may lie beside them."""
-    return sorted([*run.glob(SUPERVISOR_FILE), *run.glob("agent-*.jsonl")])
+    found = [*run.glob(SUPERVISOR_FILE), *run.glob("agent-*.jsonl")]
+    return sorted(path for path in found if not path.is_symlink())  # a run leads to no other file
 
 
 def list_runs(folder: Path = RUNS_FOLDER) -> list[Path]:
@@ -115,7 +116,7 @@ def _create_numbered(folder: Path, name: str) -> Path:
     while True:
         path = folder / (name if number == 1 else f"{name}-{number}")
         try:
-            path.mkdir()
+            path.mkdir(mode=0o700)
         except FileExistsError:  # another memfit began in the same second
             number += 1
         else:

@@ -12,10 +12,11 @@ from typing import Any
 
 from memfit.backends import active_backend_name, load, loaded_backend_names
 from memfit.backends.events.wrapping import tell_after
-from memfit.heap.holders import attributes_of, find_held
+from memfit.heap.holders import find_held
 from memfit.heap.release import release
 from memfit.keras_private.state import read_settings, settings_kept
 from memfit.keras_private.trainer import trainer_class
+from memfit.slots import attributes_of
 
 _MOST_S = 0.5
 

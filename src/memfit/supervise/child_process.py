@@ -1,15 +1,18 @@
 """A child process: start it, signal it, wait for it and learn its peak."""
 
 import contextlib
+import ctypes
 import os
 import select
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 _POLL_EVERY_S = 0.05
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,9 @@ class Child:
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(command, env=environment)
+        # Nobody would pass signals on to a script that outlives its supervisor.
+        self._process = subprocess.Popen(command, env=environment, preexec_fn=_end_with_parent())  # noqa: PLW1509  # one C call
+        self._has_ended = False
         self._descriptor: int | None = None
         if hasattr(os, "pidfd_open"):
             with contextlib.suppress(OSError):  # a kernel before 5.3
@@ -48,9 +53,17 @@ class Child:
         return self._process.pid
 
     def send(self, number: int) -> None:
-        """Sends it a signal; nothing happens if it has ended."""
+        """Sends it a signal; nothing happens if it has ended.
+
+        `Popen.send_signal` would ask whether it has ended, and so learn how, in place of `wait`.
+        """
+        if self._has_ended:
+            return
         with contextlib.suppress(OSError):
-            self._process.send_signal(number)
+            if self._descriptor is not None:
+                signal.pidfd_send_signal(self._descriptor, number)
+            else:
+                os.kill(self.pid, number)
 
     def wait(self, timeout_s: float) -> Ended | None:
         """Returns how it ended, as soon as it does; `None` after `timeout_s`."""
@@ -71,6 +84,7 @@ class Child:
         pid, status, usage = os.wait4(self.pid, os.WNOHANG)
         if pid == 0:
             return None
+        self._has_ended = True
         code = self._process.returncode = os.waitstatus_to_exitcode(status)
         unit_bytes = 1 if os.uname().sysname == "Darwin" else 1024
         return _ended(code, usage.ru_maxrss * unit_bytes)
@@ -80,6 +94,21 @@ class Child:
             return _ended(self._process.wait(timeout_s), None)
         except subprocess.TimeoutExpired:
             return None
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """Returns what has the kernel kill a child whose parent is killed; `None` off Linux."""
+    if sys.platform != "linux":
+        return None
+    set_option = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def end_with_parent() -> None:
+        set_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was killed just now
+            os._exit(1)
+
+    return end_with_parent
 
 
 def _ended(code: int, peak_rss_bytes: int | None) -> Ended:

@@ -6,9 +6,11 @@ reaches the script by itself; a signal to the supervisor alone must be passed on
 does not say which of the two it was, so a third process waits in the group as a witness.
 """
 
+import contextlib
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -25,6 +27,9 @@ class SignalRelay:
     def __init__(self) -> None:
         self._send: Callable[[int], None] | None = None
         self._early: list[int] = []
+        # Signals that came, with who saw which of them, in the order in which they are passed on.
+        self._arrived: deque[tuple[int, Witness | None]] = deque()
+        self._is_passing_on = False
         self._witness: Witness | None = None
         self._before: dict[int, object] = {}
 
@@ -55,20 +60,31 @@ class SignalRelay:
             send(number)
 
     def _relay(self, number: int, _frame: FrameType | None) -> None:
+        """Takes a signal. One that comes while another is passed on waits for its turn."""
         if self._send is None:
             self._early.append(number)
-        elif not self._reached_the_group(number):
-            self._send(number)
+            return
+        self._arrived.append((number, self._witness))
+        if self._is_passing_on:
+            return
+        self._is_passing_on = True
+        try:
+            while self._arrived:
+                self._pass_on(self._send, *self._arrived.popleft())
+        finally:
+            self._is_passing_on = False
 
-    def _reached_the_group(self, number: int) -> bool:
-        if self._witness is None:  # no way to know: a terminal's Ctrl-C is by far the likeliest
-            return number == signal.SIGINT
+    def _pass_on(self, send: Callable[[int], None], number: int, witness: "Witness | None") -> None:
+        if witness is None:  # no way to know: a terminal's Ctrl-C is by far the likeliest
+            if number != signal.SIGINT:
+                send(number)
+            return
         time.sleep(_DELIVERY_S)
-        if not self._witness.has_received(number):
-            return False
-        self._witness.close()  # it holds that signal for good: take a new one
-        self._witness = open_witness()
-        return True
+        if not witness.has_received(number):
+            send(number)
+        elif witness is self._witness:  # it holds that signal for good: take a new one
+            self._witness = open_witness()
+            witness.close()
 
 
 class Witness:
@@ -82,22 +98,33 @@ class Witness:
     def __init__(self, pid: int, lifeline: int) -> None:
         self._pid = pid
         self._lifeline = lifeline
+        self._received_at_end: int | None = None
 
     def has_received(self, number: int) -> bool:
         """Whether signal `number` was sent to it too, and so to the whole group."""
+        received = self._read_pending() if self._received_at_end is None else self._received_at_end
+        return bool(received >> (number - 1) & 1)
+
+    def _read_pending(self) -> int:
         try:
             status = Path(f"/proc/{self._pid}/status").read_text()
         except OSError:
-            return False
+            return 0
         pending = next(
             (line.split()[1] for line in status.splitlines() if line.startswith("ShdPnd:")), "0"
         )
-        return bool(int(pending, 16) >> (number - 1) & 1)
+        return int(pending, 16)
 
     def close(self) -> None:
-        """Ends the witness."""
+        """Ends the witness, also one that was stopped; what it has received stays known."""
+        if self._received_at_end is not None:
+            return
+        self._received_at_end = self._read_pending()
         os.close(self._lifeline)
-        os.waitpid(self._pid, 0)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
 
 
 def open_witness() -> Witness | None:

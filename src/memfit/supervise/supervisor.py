@@ -53,7 +53,7 @@ class Supervisor:
         command: Sequence[str],
         run: Path,
         *,
-        adds_logs: bool = True,
+        adds_logs: bool = False,
         budget: Budget | None = None,
         limit_bytes: int | None = None,
         reads_proportional: bool = False,
@@ -73,7 +73,7 @@ class Supervisor:
         machine_kills = count_machine_oom_kills()
         hints = lint_files(read_script_files(self._command))
         with SignalRelay() as relay:
-            child = Child([sys.executable, *self._command], self._environment())
+            child = Child([sys.executable, *self._command], _make_environment(self._handover))
             relay.connect(child.send)
             self._writer.append(self._header(child.pid))
             self._sampler.attach(child.pid)
@@ -98,15 +98,6 @@ class Supervisor:
         self._writer.close()
         return exited
 
-    def _environment(self) -> dict[str, str]:
-        """The user's environment, and what loads the agent into every Python below."""
-        paths = [str(_BOOT_FOLDER), os.environ.get("PYTHONPATH", "")]
-        return {
-            **os.environ,
-            **self._handover.to_environment(),
-            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        }
-
     def _header(self, child_pid: int) -> Header:
         limit, budget = self._find_limit(child_pid), self._handover.budget
         return make_header("supervisor", self._command, limit=limit, budget=budget)
@@ -116,6 +107,29 @@ class Supervisor:
         if self._limit_bytes is not None and self._limit_bytes < limit.limit_bytes:
             return Limit(self._limit_bytes, "asked for")
         return limit
+
+
+def run_unrecorded(command: Sequence[str], budget: Budget | None) -> Exit:
+    """Runs a command where no recording can be written, within its budget if it has one."""
+    environment: dict[str, str] = dict(os.environ)
+    if budget is not None:
+        environment = _make_environment(Handover(Path(os.devnull), os.getpid(), budget=budget))
+    with SignalRelay() as relay:
+        child = Child([sys.executable, *command], environment)
+        relay.connect(child.send)
+        while (ended := child.wait(timeout_s=60.0)) is None:
+            pass
+    return Exit(time.monotonic(), ended.code, ended.signal, ended.peak_rss_bytes)
+
+
+def _make_environment(handover: Handover) -> dict[str, str]:
+    """The user's environment, and what loads the agent into every Python below."""
+    paths = [str(_BOOT_FOLDER), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        **handover.to_environment(),
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+    }
 
 
 def _difference(after: int | None, before: int | None) -> int | None:

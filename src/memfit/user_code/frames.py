@@ -8,6 +8,7 @@ import sysconfig
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 
+from memfit.slots import class_module, module_file
 from memfit.user_code.frame_locals import read_locals
 
 _AUTOGRAPH = "__autograph_generated_file"
@@ -32,26 +33,27 @@ def is_own_file(file: str) -> bool:
 
 def display_path(file: str) -> str:
     """Returns `file` as a user in the working folder would name it."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (OSError, ValueError):  # it lies elsewhere, or the working folder is gone
+        return file
 
 
 def is_user_module(module: ModuleType | None) -> bool:
     """Whether `module` is the user's own. A module that loads itself when asked is not asked."""
-    file = module.__dict__.get("__file__") if issubclass(type(module), ModuleType) else None
-    return isinstance(file, str) and is_user_file(file)
+    file = module_file(module)
+    return bool(file) and is_user_file(file)
 
 
 def is_user_class(kind: type) -> bool:
     """Whether `kind` is a class that the user wrote."""
-    module = kind.__module__  # some classes have something else than a name there
-    return isinstance(module, str) and is_user_module(sys.modules.get(module))
+    return is_user_module(sys.modules.get(class_module(kind)))
 
 
 def user_files() -> list[str]:
     """Returns the files of the user's modules that are loaded."""
     modules = list(sys.modules.values())
-    return [str(one.__dict__["__file__"]) for one in modules if is_user_module(one)]
+    return [module_file(one) for one in modules if is_user_module(one)]
 
 
 def find_running_line(

@@ -1,6 +1,8 @@
 """The collector is paused while memfit's thread works, and is what the script wants otherwise."""
 
 import gc
+import os
+import signal
 
 import pytest
 
@@ -60,3 +62,27 @@ def test_an_error_ends_the_pause():
         raise ValueError("x")
 
     assert gc_pause._is_enabled()
+
+
+def test_a_fork_during_a_pause_leaves_the_collector_on_in_the_child():
+    with gc_pause.paused():
+        pid = os.fork()
+        if pid == 0:
+            gc_pause.after_fork_in_child()
+            os._exit(0 if gc_pause._is_enabled() and gc.isenabled() else 1)
+        _, status = os.waitpid(pid, 0)
+
+    assert status == 0
+
+
+def test_a_lock_that_was_held_at_a_fork_holds_up_nothing_in_the_child():
+    with gc_pause._lock:
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(5)  # a deadlock would end by this
+            gc_pause.after_fork_in_child()
+            gc.disable()
+            os._exit(0)
+        _, status = os.waitpid(pid, 0)
+
+    assert status == 0

@@ -8,7 +8,7 @@ from memfit.record.handover import Handover
 
 @pytest.mark.parametrize(
     "told",
-    [{"adds_logs": False}, {"budget": Budget(4_000)}, {"budget": Budget(6_000, "device")}],
+    [{"adds_logs": True}, {"budget": Budget(4_000)}, {"budget": Budget(6_000, "device")}],
     ids=str,
 )
 def test_what_a_supervisor_leaves_is_what_a_process_below_finds(tmp_path, told):

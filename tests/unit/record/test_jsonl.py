@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfit.measure.process import ProcessMemory
+from memfit.messages import printable
 from memfit.record.evidence import Holding, Retraced
 from memfit.record.jsonl import SCHEMAS, Writer, decode, encode
 from memfit.record.read_run import FileReader
@@ -19,12 +21,14 @@ from memfit.record.samples import End, Exit, Header, Mark, Sample, Software, Tro
 
 # What Python makes of a file name that is not UTF-8: its script's, for one.
 UNDECODED = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF)
+SHORT_TEXT = st.text(max_size=5).map(printable)
 PLAIN = {
     bool: st.booleans(),
-    int: st.integers(-(2**63), 2**63),
-    float: st.floats(allow_nan=False, allow_infinity=False),
-    str: st.text(st.characters(codec="utf-8") | UNDECODED, max_size=20),
-    dict[str, str]: st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
+    # Sizes and times of some machine.
+    int: st.integers(-(2**53), 2**53),
+    float: st.floats(-(2**53), 2**53).map(lambda number: round(number, 12)),
+    str: st.text(st.characters(codec="utf-8") | UNDECODED, max_size=20).map(printable),
+    dict[str, str]: st.dictionaries(SHORT_TEXT, SHORT_TEXT, max_size=3),
 }
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -369,3 +373,45 @@ def test_what_comes_after_the_end_is_dropped(path):
     writer.close()
 
     assert numbers(path) == [1]
+
+
+def test_a_line_never_lands_in_a_file_that_took_over_the_descriptor(tmp_path):
+    writer = Writer(tmp_path / "recording.jsonl")
+    writer.append(End(1.0, 0.0))
+    script_file = os.open(tmp_path / "of-the-script", os.O_CREAT | os.O_WRONLY)
+    os.dup2(script_file, writer._descriptor)
+
+    writer.append(End(2.0, 0.0))
+    writer.close()
+    os.write(script_file, b"its own")
+
+    assert (tmp_path / "of-the-script").read_bytes() == b"its own"
+    assert (tmp_path / "recording.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_a_recording_goes_on_after_the_script_closed_all_descriptors(tmp_path):
+    code = (
+        "import os, pathlib; from memfit.record.jsonl import Writer; "
+        "from memfit.record.samples import End; "
+        "writer = Writer(pathlib.Path('recording.jsonl')); os.closerange(3, 4096); "
+        "writer.append(End(1.0, 0.0)); assert writer.error is None"
+    )
+
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+    assert (tmp_path / "recording.jsonl").read_bytes().count(b"\n") == 1
+
+
+def test_a_recording_is_for_its_user_alone(tmp_path):
+    Writer(tmp_path / "recording.jsonl").close()
+
+    assert (tmp_path / "recording.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_text_that_controls_a_terminal_is_spelt_out_when_it_is_read():
+    line = encode(Trouble(1.0, "\x1b[2J\u202egnp.exe", "two\nlines"))
+
+    entry = decode(line)
+
+    assert entry.where == "\\x1b[2J\\u202egnp.exe"
+    assert entry.message == "two\nlines"

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memfit.messages import printable
 from memfit.record.jsonl import encode
 from memfit.record.read_run import FileReader, read_run
 from memfit.record.samples import FORMAT, Header, Mark
@@ -11,9 +12,13 @@ from memfit.record.samples import FORMAT, Header, Mark
 HEADER = Header(format=FORMAT, role="agent", pid=7, t_s=1.0, wall_time_s=1e9)
 FIRST = Mark(t_s=2.0, event="begin", phase="fit", number=1)
 SECOND = Mark(t_s=3.0, event="end", phase="fit", number=1)
-INTEGERS = st.integers(-(2**63), 2**63)  # larger ones are no count of anything
+INTEGERS = st.integers(-(2**53), 2**53)  # larger ones are no count of anything
 MARKS = st.builds(
-    Mark, t_s=st.floats(0, 1e6), event=st.text(max_size=9), phase=st.text(), number=INTEGERS
+    Mark,
+    t_s=st.floats(0, 1e6).map(lambda t_s: round(t_s, 9)),
+    event=st.text(max_size=9).map(printable),
+    phase=st.text().map(printable),
+    number=INTEGERS,
 )
 NOISE = st.binary(min_size=1, max_size=60).filter(lambda line: line.strip() and b"\n" not in line)
 

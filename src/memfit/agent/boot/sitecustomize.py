@@ -8,6 +8,10 @@ import sys
 
 
 def _load() -> None:
+    """Takes this folder off the path, and runs the user's own `sitecustomize`.
+
+    What that raises is Python's to report, as it would without memfit.
+    """
     import os
 
     here = os.path.dirname(os.path.abspath(__file__))
@@ -15,15 +19,23 @@ def _load() -> None:
     this = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401  # the user's own
-    except ImportError:
-        if this is not None:
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+        if this is not None:  # there is none
             sys.modules["sitecustomize"] = this
-    from memfit.agent import import_watch
 
-    import_watch.watch()
+
+def _watch() -> None:
+    try:
+        from memfit.agent import import_watch
+
+        import_watch.watch()
+    except Exception:  # noqa: BLE001, S110  # the script must start
+        pass
 
 
 try:
     _load()
-except Exception:  # noqa: BLE001, S110  # the script must start
-    pass
+finally:
+    _watch()

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from memfit.slots import class_bases, class_module, class_name
+
 # The packages whose objects each framework's module describes.
 PACKAGES = {"tensorflow": "tensorflow", "jax": "jax", "jaxlib": "jax", "torch": "torch"}
 
@@ -60,12 +62,10 @@ def backend_of(kind: type) -> str | None:
 
 def package_of(kind: type) -> str:
     """Returns the package that a class comes from; empty where a class names no module."""
-    module = kind.__module__
-    return module.partition(".")[0] if isinstance(module, str) else ""
+    return class_module(kind).partition(".")[0]
 
 
 def kind_by_class(kinds: Mapping[str, str], value: object) -> str | None:
     """Returns the kind of `value` by the names of its classes, the nearest first."""
-    return next(
-        (kinds[base.__name__] for base in type(value).__mro__ if base.__name__ in kinds), None
-    )
+    names = map(class_name, class_bases(type(value)))
+    return next((kinds[name] for name in names if name in kinds), None)

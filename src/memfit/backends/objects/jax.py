@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from memfit.backends.objects import LiveObject
+from memfit.slots import attributes_of, class_name
 
 
 def describe(value: Any) -> LiveObject | None:
     """Returns what an object of JAX is. Waits for no computation."""
-    if type(value).__name__ in ("CountedFunction", "PjitFunction"):
-        return LiveObject("function", 0, id(value), getattr(value, "__name__", "jitted"))
-    if type(value).__name__ != "ArrayImpl" or value.is_deleted():
+    name = class_name(type(value))
+    if name in ("CountedFunction", "PjitFunction"):
+        return LiveObject(
+            "function", 0, id(value), str(attributes_of(value).get("__name__", "jitted"))
+        )
+    if name != "ArrayImpl" or value.is_deleted():
         return None
     return LiveObject("tensor", value.nbytes, id(value), f"{value.dtype} {value.shape}")
 

@@ -1,10 +1,10 @@
 """TensorFlow: tensors, variables, functions and datasets, by the names of their classes."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from memfit.backends.objects import LiveObject, kind_by_class
+from memfit.slots import class_name
 
 KINDS = {
     "EagerTensor": "tensor",
@@ -22,11 +22,9 @@ def describe(value: Any) -> LiveObject | None:
     """Returns what an object of TensorFlow is. Reads shapes only: nothing is copied."""
     kind = kind_by_class(KINDS, value)
     if kind not in ("tensor", "variable"):
-        return LiveObject(kind, 0, id(value), type(value).__name__) if kind else None
-    elements = value.shape.num_elements()
-    if elements is None and kind == "variable":  # one that may change its shape
-        elements = int(sys.modules["tensorflow"].size(value))
-    size_bytes = (elements or 0) * value.dtype.size
+        return LiveObject(kind, 0, id(value), class_name(type(value))) if kind else None
+    # Of a variable that may change its shape the size is not known without a step of its own.
+    size_bytes = (value.shape.num_elements() or 0) * value.dtype.size
     return LiveObject(kind, size_bytes, id(value), f"{value.dtype.name} {tuple(value.shape)}")
 
 
