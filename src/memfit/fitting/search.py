@@ -11,6 +11,7 @@ from typing import TypeVar
 from memfit.fitting.attempt import Attempt, Inspection, Levers, Measurement, Recomputation
 from memfit.fitting.exploration import Facts, explore
 from memfit.fitting.plan import Plan, Refusal
+from memfit.fitting.refusal import FEWEST_PROVED, make_refusal
 from memfit.fitting.size_search import (
     best_measurement,
     estimate_peak,
@@ -30,14 +31,10 @@ _FAR = 0.85
 _MOST_VERIFIED = 4
 # A process that keeps this share of what a trial took has a pool, and will keep it.
 _KEEPS = 0.8
-# What was measured now may be more the next time.
-_ONCE_MORE = 1.03
 # Bytes of activations are counted, not measured; the allocator keeps some of what is saved.
 _AMPLE = 2
 # A step with room for so much more than its layers are counted to keep needs no careful approach.
 _CLEARLY_TIMES, _CLEARLY_FIXED_BYTES = 10, 1_000_000_000
-# What one sample leaves alone tells nothing of how samples bear on each other.
-_FEWEST_PROVED = 2
 _TOO_FEW = (
     "One sample at a time would fit, but that micro-batches train the same is proved with two "
     'samples at once. Give a larger budget, or allow=("unverified",) to train without the proof.'
@@ -82,7 +79,8 @@ class _Search:
             if plan is not None:
                 return replace(plan, refused=self._name_refused(plan))
         yield from self._learn_slope()
-        return self._refuse()
+        facts = replace(self._facts, why_whole=self._why_whole)
+        return make_refusal(facts, self._first, self._verified)
 
     def _ways(self) -> Iterator[Search[Plan | None]]:
         if self._facts.remembered_size is not None:
@@ -201,16 +199,16 @@ class _Search:
                 if not self._facts.allows_unverified:
                     return Inspection(is_possible=False, why=_TOO_FEW)
                 return Inspection(changes=("not proved: one sample at a time is too few",))
-            num_rows = _FEWEST_PROVED
+            num_rows = FEWEST_PROVED
         proved = yield Attempt(plan.levers, num_rows, is_proof=True)
         return proved.inspection or Inspection()
 
     def _fits_proof(self, plan: Plan) -> Search[bool]:
         """Whether as many samples fit at once as a proof needs."""
-        needed_bytes = estimate_peak(self._explored, _FEWEST_PROVED)
+        needed_bytes = estimate_peak(self._explored, FEWEST_PROVED)
         if needed_bytes is not None and needed_bytes > self._headroom.hard_bytes:
             return False
-        measured = yield Attempt(replace(plan.levers, micro_batch_size=None), _FEWEST_PROVED)
+        measured = yield Attempt(replace(plan.levers, micro_batch_size=None), FEWEST_PROVED)
         return fits(measured, self._headroom.hard_bytes)
 
     @property
@@ -356,25 +354,6 @@ class _Search:
             refused.append('lower precision (needs allow=("precision",))')
         return tuple(refused)
 
-    def _refuse(self) -> Refusal:
-        """Says what would do."""
-        headroom, first = self._headroom, self._first
-        whole_bytes = estimate_peak(first, self._batch_size)
-        if self._is_whole:
-            needed_bytes = whole_bytes or self._find_least_peak()
-        else:
-            needed_bytes = estimate_peak(first, _FEWEST_PROVED) or self._find_least_peak()
-        fixed_bytes = estimate_peak(first, 0)
-        return Refusal(
-            budget_bytes=headroom.budget_bytes,
-            idle_bytes=headroom.idle_bytes,
-            batch_size=self._batch_size,
-            least_bytes=self._budget_for(needed_bytes or headroom.idle_bytes),
-            whole_bytes=None if whole_bytes is None else self._budget_for(whole_bytes),
-            fixed_bytes=None if fixed_bytes is None else fixed_bytes - headroom.idle_bytes,
-            why_whole=self._why_whole,
-        )
-
     def _learn_slope(self) -> Search[None]:
         """Tries a smaller size where those that were tried do not tell what a sample needs."""
         sizes = {one.size for one in self._first if one.size and not one.failed}
@@ -384,13 +363,6 @@ class _Search:
         levers = Levers() if self._is_whole else Levers(micro_batch_size=half)
         measured = yield Attempt(levers, half if self._is_whole else self._batch_size)
         self._first = (*self._first, measured)
-
-    def _budget_for(self, peak_bytes: int) -> int:
-        return round(_ONCE_MORE * self._headroom.smallest_budget(peak_bytes))
-
-    def _find_least_peak(self) -> int | None:
-        tried = self._verified or self._first
-        return min((one.peak_bytes for one in tried if one.size), default=None)
 
 
 def _resize(levers: Levers, size: int) -> Levers:
