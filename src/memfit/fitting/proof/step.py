@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import random
+import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,7 @@ class ProofStep:
         self.model = model
         self._snapshot = snapshot
         self._fit = inspect.unwrap(type(model).fit)
+        self._fresh_step: Any = None
         self._recorder = recorder_class()()
         self.weights = list(model.trainable_variables)
         self._others = OtherState(model)
@@ -73,6 +75,7 @@ class ProofStep:
             seed: For what draws outside of Keras.
         """
         self.begin(seed)
+        self._renew_step()
         counted = [one.read() for one in self.counters]
         with optimizer_replaced(self.model, self._recorder):
             self._recorder.build(self.weights)
@@ -86,6 +89,21 @@ class ProofStep:
             [load("proof").read(one.value) for one in self.metric_variables],
             {name: values[-1] for name, values in history.history.items()},
         )
+
+    def _renew_step(self) -> None:
+        """Gives a model whose function is to be made a `train_step` that nobody has traced yet.
+
+        JAX finds what it has traced by the function, and one bound to a model is the same each
+        time: the trace of the training itself, or of a step without the lever, would run again.
+        """
+        own = vars(self.model)
+        if self.model.train_function is None and own.get("train_step") is self._fresh_step:
+            original = type(self.model).train_step
+
+            def train_step(model: Any, *args: Any, **kwargs: Any) -> Any:
+                return original(model, *args, **kwargs)
+
+            self._fresh_step = own["train_step"] = types.MethodType(train_step, self.model)
 
     def begin(self, seed: int) -> None:
         """Puts the state back, and seeds what draws outside of Keras."""
