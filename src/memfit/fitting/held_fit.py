@@ -18,7 +18,13 @@ from memfit.fitting.gauges import check_budget, find_gauge
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.request import Request
 from memfit.fitting.saved_state import wait_until_quiet
-from memfit.fitting.throttle import add_callback, count_queued, find_most_kept, make_pace
+from memfit.fitting.throttle import (
+    add_callback,
+    count_queued,
+    find_most_kept,
+    make_pace,
+    may_be_tight,
+)
 from memfit.fitting.trial_steps import probing
 from memfit.heap.release import release
 from memfit.messages import say
@@ -70,7 +76,9 @@ class HeldFit:
         self._pace = make_pace(self._gauge)
         self._is_free = threading.Event()
         self._is_free.set()
-        self.arguments = add_callback(arguments, self._pace)
+        self.arguments = dict(arguments)
+        if may_be_tight(request.budget.size_bytes, self._gauge.read()):
+            self.arguments = add_callback(arguments, self._pace)
         if is_generator(arguments.get("x")):
             self.arguments["x"] = watch_generator(arguments["x"], self._is_free)
         self.is_begun = False

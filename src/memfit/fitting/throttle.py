@@ -10,7 +10,6 @@ tenth over some steps.
 import gc
 from typing import Any
 
-from memfit.backends import load
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.plan import Plan
@@ -21,6 +20,8 @@ _MOST_AHEAD = 32
 _OF_PIPELINE, _OF_ARRAYS = 3, 1
 # With so much of the budget left, what a few steps leave behind does not matter.
 _AMPLE_SHARE = 0.25
+# A process that takes less of its budget before training is not made to wait.
+_SURELY_AMPLE_SHARE = 0.1
 
 
 def count_queued(array_bytes: int) -> int:
@@ -43,6 +44,11 @@ def add_callback(arguments: dict[str, Any], callback: Any) -> dict[str, Any]:
     return {**arguments, "callbacks": [*keras.tree.flatten(given or []), callback]}
 
 
+def may_be_tight(budget_bytes: int, idle_bytes: int) -> bool:
+    """Returns whether steps may have to be waited for, which Keras must know before it begins."""
+    return idle_bytes > _SURELY_AMPLE_SHARE * budget_bytes
+
+
 def find_most_kept(headroom: Headroom, plan: Plan, batch_bytes: int) -> int | None:
     """Returns what may be taken between steps; `None` if there is room for much more.
 
@@ -61,12 +67,10 @@ def find_most_kept(headroom: Headroom, plan: Plan, batch_bytes: int) -> int | No
 def make_pace(gauge: Gauge, most_kept_bytes: int | None = None) -> Any:
     """Returns a callback that waits for each step and lets go of what it leaves behind.
 
-    It does so before the next one: that it is there makes Keras wait for nothing.
-
     Args:
         gauge: The memory that is looked at.
-        most_kept_bytes: When more is taken between steps, free memory is given back; with `None`
-            the callback does nothing. An attribute of it, which may be set while `fit` runs.
+        most_kept_bytes: When more is taken after a step, free memory is given back; with `None`
+            nothing is. An attribute of the callback, which may be set while `fit` runs.
     """
     import keras
 
@@ -74,22 +78,15 @@ def make_pace(gauge: Gauge, most_kept_bytes: int | None = None) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.most_kept_bytes = most_kept_bytes
-            self._trained: Any = None
 
-        def set_model(self, model: Any) -> None:
-            """Asking the callback for its model would cost JAX a synchronisation."""
-            super().set_model(model)
-            self._trained = model
-
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            """Waits until the step before is done."""
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            """That it is here makes Keras wait for the step."""
             if self.most_kept_bytes is not None:
-                load("first_step").wait(self._trained)
                 gc.collect(0)
                 gauge.trim_above(self.most_kept_bytes)
 
-        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
             """The same in validation."""
-            self.on_train_batch_begin(batch)
+            self.on_train_batch_end(batch)
 
     return Pace()

@@ -154,12 +154,6 @@ def take_jax_state(model: Any, kinds: Sequence[str], *, is_purged: bool) -> tupl
     return state
 
 
-@relies_on("keras.src.backend.jax.trainer.JAXTrainer._jax_state", backend="jax")
-def running_jax_state(model: Any) -> Any:
-    """Returns what the last step gave as values of the variables; `None` outside of `fit`."""
-    return getattr(model, "_jax_state", None)
-
-
 @relies_on("keras.src.backend.common.variables.Variable._value")
 def has_values(model: Any) -> bool:
     """Returns whether the variables hold values, which `fit` on JAX takes out of them."""

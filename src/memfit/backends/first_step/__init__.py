@@ -51,6 +51,3 @@ class FirstStep(Protocol):
 
     def make_feed(self, batch: Any) -> Any:
         """Returns what Keras asks a data adapter for: this batch, once, and no copy of it."""
-
-    def wait(self, model: Any) -> None:
-        """Waits inside of `fit` until the last step is done, where steps are only begun."""

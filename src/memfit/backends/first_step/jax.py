@@ -12,7 +12,6 @@ from memfit.keras_private.trainer import (
     attach_jax_state,
     has_values,
     jax_step,
-    running_jax_state,
     take_jax_state,
 )
 
@@ -70,8 +69,3 @@ def _trace(function: Any, state: Any, batch: Any) -> None:
 def make_feed(batch: Any) -> Any:
     """Returns an iterator."""
     return iter([batch])
-
-
-def wait(model: Any) -> None:
-    """Waits for what the last step computes, which may be up to 32 steps behind."""
-    jax.block_until_ready(running_jax_state(model))

@@ -77,7 +77,3 @@ def _relax(spec: Any) -> Any:
     if not isinstance(spec, tf.TensorSpec) or not spec.shape.rank:
         return spec
     return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype)
-
-
-def wait(model: Any) -> None:
-    """What is begun on a GPU takes its memory in the order in which it was begun."""

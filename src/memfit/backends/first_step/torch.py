@@ -42,7 +42,3 @@ def modules_kept(model: Any) -> Iterator[None]:
 def make_feed(batch: Any) -> Any:
     """Returns what is looped over."""
     return [batch]
-
-
-def wait(model: Any) -> None:
-    """What is begun on a GPU takes its memory in the order in which it was begun."""
