@@ -32,7 +32,7 @@ echo "$@ took $$(cat build/test-minutes) minutes"; \
 test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 endef
 
-test: $(STAMPS)-test  ## set up, check the code and run the tests (some 25 minutes on 2 cores)
+test: $(STAMPS)-test  ## set up, check the code and run the tests (some 15 minutes on 2 cores)
 	$(call run_all,check test-parallel test-measures)
 
 test-long: $(STAMPS)-test  ## the same, and what repeats it at a larger scale: before a release

@@ -12,6 +12,16 @@ from memfit.heap.census import take_census
 MB = 1_000_000
 
 
+@pytest.fixture
+def few_objects():
+    """Walks skip what was there before: the packages of all tests bring millions of objects."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("few_objects")
 def test_a_trace_names_the_line_that_leaves_something_behind():
     kept = []
     trace = AllocationTrace()
@@ -28,6 +38,7 @@ def test_a_trace_names_the_line_that_leaves_something_behind():
     assert not tracemalloc.is_tracing()
 
 
+@pytest.mark.usefixtures("few_objects")
 def test_what_was_there_before_the_first_snapshot_is_not_counted():
     trace = AllocationTrace()
     kept = [bytearray(MB) for _ in range(5)]
