@@ -62,7 +62,7 @@ INSIDE = {
     ),
     "lint": ("hint", "script", "suggest", "rules", "*"),
     "diagnose": ("growth", "causes", "*"),
-    "fitting": ("reachable", "saved_attributes", "saved_state", "graph", "proof", "levers", "*"),
+    "fitting": ("state", "graph", "proof", "levers", "*"),
     "streaming": (
         "data",
         "files",

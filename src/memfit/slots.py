@@ -64,6 +64,11 @@ def is_a(value: object, *kinds: type) -> bool:
 
 def attributes_of(value: object) -> dict[str, Any]:
     """Returns a copy of what an object keeps in its `__dict__`; nothing where it has none."""
+    return _names_in(own_attributes(value))
+
+
+def own_attributes(value: object) -> dict[str, Any]:
+    """Returns the very dict in which an object keeps its attributes; an empty one without one."""
     for base in class_bases(type(value)):
         slot = class_namespace(base).get("__dict__")
         if type(slot) is GetSetDescriptorType:
@@ -71,7 +76,7 @@ def attributes_of(value: object) -> dict[str, Any]:
                 attributes = slot.__get__(value)
             except (AttributeError, TypeError):
                 return {}
-            return _names_in(attributes)
+            return attributes if is_a(attributes, dict) else {}
     return {}
 
 

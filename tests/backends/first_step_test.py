@@ -10,7 +10,7 @@ from keras import layers
 from memfit.backends import load
 from memfit.errors import UsageError
 from memfit.fitting.levers.change import forget_functions
-from memfit.fitting.saved_state import Snapshot
+from memfit.fitting.state.saved_state import Snapshot
 
 BACKEND = keras.backend.backend()
 X = np.random.default_rng(0).standard_normal((24, 6)).astype("float32")

@@ -11,8 +11,8 @@ from keras import layers, ops
 import memfit
 from conftest import compile_options
 from memfit.errors import BudgetError, UsageError
-from memfit.fitting.saved_attributes import attributes_kept
-from memfit.fitting.saved_state import Snapshot
+from memfit.fitting.state.saved_attributes import attributes_kept
+from memfit.fitting.state.saved_state import Snapshot
 from memfit.measure.peak import read_tree_bytes
 
 BACKEND = keras.backend.backend()

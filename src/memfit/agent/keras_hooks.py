@@ -155,7 +155,9 @@ def _with_monitor(original: Any) -> Any:
             return original(model, *args, **kwargs)
         from memfit.fitting.fit import fit_unchanged
 
-        return fit_unchanged(original, model, args, kwargs, budget, _note_uncontrolled)
+        return fit_unchanged(
+            original, model, args, kwargs, budget, process_recorder.note_uncontrolled
+        )
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -172,13 +174,6 @@ def _with_monitor(original: Any) -> Any:
             raise
 
     return call
-
-
-@harmless
-def _note_uncontrolled(why: str) -> None:
-    recorder = process_recorder.get_recorder()
-    if recorder is not None:
-        recorder.note_uncontrolled(why)
 
 
 @harmless

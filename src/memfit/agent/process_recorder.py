@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 from memfit.agent import gc_pause
 from memfit.agent.observations import Observations
@@ -10,6 +11,7 @@ from memfit.agent.sampler import Counters
 from memfit.backends import load, loaded_backend_names
 from memfit.budget import Budget
 from memfit.failsafe import harmless
+from memfit.record.evidence import Uncontrolled
 from memfit.record.handover import Handover
 
 counters = Counters()
@@ -63,6 +65,14 @@ def count_update() -> None:
     counters.updates += 1
     if not _is_tried:
         _begin()
+
+
+@harmless
+def note_uncontrolled(why: str) -> None:
+    """Writes that a `fit` is not held to its budget."""
+    recorder = get_recorder()
+    if recorder is not None:
+        recorder.write(Uncontrolled(time.monotonic(), why))
 
 
 def is_between_steps() -> bool:

@@ -17,12 +17,11 @@ from memfit.agent.phase_marks import Phases
 from memfit.agent.process_counts import read_software
 from memfit.agent.sampler import Counters, Sampler
 from memfit.failsafe import harmless
-from memfit.record.evidence import Uncontrolled
 from memfit.record.handover import sample_every_s
 from memfit.record.header import make_header
 from memfit.record.jsonl import Writer
 from memfit.record.run_folder import create_file
-from memfit.record.samples import End, Sample, Trouble
+from memfit.record.samples import End, Entry, Sample, Trouble
 
 _MOST_TROUBLES = 20
 
@@ -94,9 +93,9 @@ class Recorder:
         """Writes what is loaded by now."""
         self._writer.append(read_software())
 
-    def note_uncontrolled(self, why: str) -> None:
-        """Writes that a `fit` is not held to its budget."""
-        self._writer.append(Uncontrolled(time.monotonic(), why))
+    def write(self, entry: Entry) -> None:
+        """Writes what was found out elsewhere."""
+        self._writer.append(entry)
 
     def sample_if_due(self) -> Sample | None:
         """Returns a new sample, or the last one if another so soon would cost too much."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memfit.backends.registries import Registries
     from memfit.backends.retry import RetrySteps
     from memfit.backends.segments import Segments
-    from memfit.backends.state import State
+    from memfit.backends.state import NativeState
 
 BACKEND_NAMES = ("tensorflow", "jax", "torch")
 
@@ -61,7 +61,7 @@ def load(topic: Literal["recompute"], name: str | None = None) -> "Recompute": .
 @overload
 def load(topic: Literal["proof"], name: str | None = None) -> "ProofSteps": ...
 @overload
-def load(topic: Literal["state"], name: str | None = None) -> "State": ...
+def load(topic: Literal["state"], name: str | None = None) -> "NativeState": ...
 def load(topic: str, name: str | None = None) -> Any:
     """Returns the module that implements `topic` for a framework.
 

@@ -13,7 +13,6 @@ from memfit.diagnose.killed import find_killed
 from memfit.diagnose.limits import find_near_limit, headroom_bytes, peak_rss_bytes
 from memfit.diagnose.ranking import find_causes
 from memfit.measure.limits import Limit
-from memfit.record.evidence import Uncontrolled
 from memfit.record.recording import Recording
 
 # Sent by users and schedulers to end a run; none of these is the script's failure.
@@ -94,7 +93,7 @@ def diagnose(recording: Recording) -> Diagnosis:
         phases=phases,
         findings=findings,
         points=points,
-        uncontrolled=tuple(one.why for one in recording.of(Uncontrolled)),
+        uncontrolled=recording.uncontrolled,
     )
 
 

@@ -55,13 +55,18 @@ def check_batch_size(arguments: dict[str, Any]) -> None:
     check_whole_number("batch_size", arguments["batch_size"])
 
 
+def count_trained_bytes(arguments: dict[str, Any]) -> int:
+    """Returns the size of the arrays that are trained on; 0 where they are not arrays."""
+    return count_bytes([arguments.get(name) for name in _TRAINED])
+
+
 def count_validation_bytes(arguments: dict[str, Any]) -> int:
     """Returns the size of the arrays that `fit` has not yet copied: those for validation."""
     given = arguments.get("validation_data")
     if given is not None:
         return count_bytes(given)
     share = arguments.get("validation_split") or 0.0
-    return int(share * count_bytes([arguments.get(name) for name in _TRAINED]))
+    return int(share * count_trained_bytes(arguments))
 
 
 def is_generator(x: Any) -> bool:

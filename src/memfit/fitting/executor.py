@@ -5,15 +5,12 @@ from dataclasses import replace
 
 from memfit.errors import BudgetError, UsageError
 from memfit.fitting.attempt import Attempt, Inspection, Measurement
-from memfit.fitting.batch import unpack
 from memfit.fitting.exploration import Facts
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.installed_levers import InstalledLevers
 from memfit.fitting.known_sizes import KnownSize
 from memfit.fitting.model_facts import find_facts
 from memfit.fitting.plan import Plan, Refusal
-from memfit.fitting.proof.gate import check_same
-from memfit.fitting.proof.rows import MOST_ROWS
 from memfit.fitting.request import Request
 from memfit.fitting.search import search
 from memfit.fitting.trial_steps import Prober
@@ -106,21 +103,15 @@ class _Execution:
 
     def _prove(self, attempt: Attempt) -> Measurement:
         """Proves that the levers leave the training the same; none is installed then."""
-        prober, installed = self._prober, self._installed
-        installed.undo()
+        prober = self._prober
+        self._installed.undo()
         prober.restore()
-        levers = replace(attempt.levers, lowers_precision=False)
         try:
-            verdict = check_same(
-                prober.model,
-                unpack(prober.batch),
-                installed.describe(levers),
-                allow=self._request.allow,
-                most_rows=min(attempt.num_samples, MOST_ROWS),
+            verdict = self._installed.prove(
+                attempt.levers, prober.batch, self._request.allow, attempt.num_samples
             )
         except UsageError as error:
             found = Inspection(is_possible=False, why=str(error))
         else:
-            installed.collects = verdict.collects
             found = Inspection(changes=(str(verdict),) if verdict.is_same else ())
         return Measurement(0, prober.gauge.read(), inspection=found)

@@ -12,7 +12,7 @@ from memfit.budget import Budget
 from memfit.errors import BudgetError, UsageError
 from memfit.fitting.arguments_of_fit import check_batch_size, name_arguments
 from memfit.fitting.held_fit import HeldFit, OnUncontrolled
-from memfit.fitting.levers.micro_batches import check_unguarded
+from memfit.fitting.levers.cuttable_models import check_unguarded
 from memfit.fitting.request import Request
 from memfit.messages import say
 from memfit.units import format_size

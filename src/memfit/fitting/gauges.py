@@ -169,6 +169,17 @@ def find_gauge(budget: Budget) -> Gauge:
     return DeviceGauge(devices) if budget.place == "device" else HostGauge(devices)
 
 
+def check_first_peak(peak_bytes: int, budget: Budget) -> None:
+    """Raises if what comes before the first step was too much already."""
+    if peak_bytes > budget.size_bytes:
+        raise BudgetError(
+            f"The budget of {budget} cannot be kept, and nothing was trained: up to "
+            f"{format_size(peak_bytes)} were in use while fit() made its copies of the data, "
+            "its first batch and what it builds before the first step. Give clearly more than "
+            "that, or make the data or batch_size smaller: memfit.stream reads from disk."
+        )
+
+
 def check_budget(gauge: Gauge, budget: Budget) -> None:
     """Raises if the budget cannot be kept; says so if it is more than there is.
 

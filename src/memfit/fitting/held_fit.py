@@ -8,16 +8,15 @@ from typing import Any
 from memfit.backends import load
 from memfit.errors import BudgetError
 from memfit.fitting.arguments_of_fit import (
+    count_trained_bytes,
     count_validation_bytes,
     is_generator,
     watch_generator,
 )
-from memfit.fitting.batch import count_bytes
 from memfit.fitting.executor import choose
-from memfit.fitting.gauges import check_budget, find_gauge
+from memfit.fitting.gauges import check_budget, check_first_peak, find_gauge
 from memfit.fitting.headroom import Headroom
 from memfit.fitting.request import Request
-from memfit.fitting.saved_state import wait_until_quiet
 from memfit.fitting.throttle import (
     add_callback,
     count_queued,
@@ -28,10 +27,8 @@ from memfit.fitting.throttle import (
 from memfit.fitting.trial_steps import probing
 from memfit.heap.release import release
 from memfit.messages import say
-from memfit.units import format_size
 from memfit.user_code.own_calls import own_call
 
-_TRAINED = ("x", "y", "sample_weight")
 # Takes why a budget cannot be kept.
 OnUncontrolled = Callable[[str], None]
 
@@ -96,7 +93,6 @@ class HeldFit:
         self.is_begun = True
         self._is_free.clear()
         try:
-            wait_until_quiet()
             with own_call():
                 self._prepare(batch)
         except BudgetError:
@@ -112,35 +108,24 @@ class HeldFit:
 
     def _prepare(self, batch: Any) -> None:
         """Chooses how to train, and makes the model ready for it."""
-        self._check_first_peak()
+        check_first_peak(self._read_first_peak(), self._request.budget)
         release()
-        headroom = self._measure_headroom(count_bytes(batch))
         if self._is_verbose:
             budget = self._request.budget
             text = f"Measuring a few trial steps (they are undone) to stay within {budget}"
             say(text, wraps=True)
         with contextlib.ExitStack() as levers:
             with probing(self._model, batch, self._gauge) as prober:
+                headroom = self._measure_headroom(prober.batch_bytes)
                 plan = choose(prober, headroom, self._request, levers)
             self._changes.push(levers.pop_all())
-        self._pace.most_kept_bytes = find_most_kept(headroom, plan, count_bytes(batch))
+        self._pace.most_kept_bytes = find_most_kept(headroom, plan, prober.batch_bytes)
         if self._is_verbose:
             say(str(plan), wraps=True)
 
-    def _check_first_peak(self) -> None:
-        """Raises if what comes before the first step was too much already."""
-        peak_bytes, budget = self._read_first_peak(), self._request.budget
-        if peak_bytes > budget.size_bytes:
-            raise BudgetError(
-                f"The budget of {budget} cannot be kept, and nothing was trained: up to "
-                f"{format_size(peak_bytes)} were in use while fit() made its copies of the data, "
-                "its first batch and what it builds before the first step. Give clearly more than "
-                "that, or make the data or batch_size smaller: memfit.stream reads from disk."
-            )
-
     def _measure_headroom(self, batch_bytes: int) -> Headroom:
         """What is there while the `fit` is held: its data and the first batch among it."""
-        trained_bytes = count_bytes([self._given.get(name) for name in _TRAINED])
+        trained_bytes = count_trained_bytes(self._given)
         is_whole_data = 0 < trained_bytes <= batch_bytes
         return Headroom(
             budget_bytes=self._request.budget.size_bytes,

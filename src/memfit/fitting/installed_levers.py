@@ -1,19 +1,22 @@
 """The levers that trial steps run with, installed in a model and undone again."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from memfit.backends.micro_batches import MicroBatches
 from memfit.errors import UsageError
 from memfit.fitting.attempt import Levers, Recomputation
+from memfit.fitting.batch import unpack
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.levers.change import Change
 from memfit.fitting.levers.micro_batches import describe_split, install, make_micro_batches
 from memfit.fitting.levers.precision import reduce_precision
 from memfit.fitting.levers.recompute import describe_recompute, install_recompute
+from memfit.fitting.proof.gate import check_same
 from memfit.fitting.proof.proof import Lever
+from memfit.fitting.proof.verdict import Verdict
 
 _PRECISION, _MICRO_BATCHES = "precision", "micro-batches"
 
@@ -66,8 +69,30 @@ class InstalledLevers:
             self._micro_batches.resize(levers.micro_batch_size)
         return True
 
-    def describe(self, levers: Levers) -> Lever:
-        """Returns levers that change no result as a proof sees them: all at once."""
+    def prove(self, levers: Levers, batch: Any, allow: Sequence[str], fitting_rows: int) -> Verdict:
+        """Returns what a proof finds of levers that change no result; none may be installed.
+
+        Args:
+            levers: What is to be proved; lower precision, which the user has allowed, is not.
+            batch: A whole batch.
+            allow: What the user has allowed.
+            fitting_rows: How many rows fit into a whole step.
+
+        Raises:
+            UsageError: They would train something else, or nobody can tell.
+        """
+        verdict = check_same(
+            self._model,
+            unpack(batch),
+            self._describe(levers),
+            allow=allow,
+            most_rows=fitting_rows,
+        )
+        self.collects = verdict.collects
+        return verdict
+
+    def _describe(self, levers: Levers) -> Lever:
+        """Returns levers as a proof sees them: all at once."""
         parts = []
         if levers.recompute is not None:
             asked = levers.recompute

@@ -4,7 +4,7 @@ from memfit.errors import UsageError
 from memfit.fitting.exploration import Facts
 from memfit.fitting.graph.batchnorm import explain_batchnorm, find_batchnorm
 from memfit.fitting.headroom import Headroom
-from memfit.fitting.levers.micro_batches import check_model, check_whole, has_fixed_batch
+from memfit.fitting.levers.cuttable_models import check_model, check_whole, has_fixed_batch
 from memfit.fitting.request import Request
 from memfit.fitting.trial_steps import Prober
 

@@ -12,8 +12,8 @@ from memfit.fitting.batch import count_bytes, count_samples, explain_uncut, firs
 from memfit.fitting.gauges import Gauge
 from memfit.fitting.graph.layer_cost import LayerWork, estimate_work
 from memfit.fitting.one_batch import one_batch_class
-from memfit.fitting.saved_attributes import attributes_kept
-from memfit.fitting.saved_state import Snapshot
+from memfit.fitting.state.saved_attributes import attributes_kept
+from memfit.fitting.state.saved_state import Snapshot, wait_until_quiet
 from memfit.fitting.throttle import make_pace
 from memfit.heap.release import release, releasing_often
 from memfit.keras_private.graph import inner_graph, ordered_nodes
@@ -46,6 +46,7 @@ class Prober:
         self.model = model
         self.batch = batch
         self.batch_size = count_samples(batch)
+        self.batch_bytes = count_bytes(batch)
         self.why_uncut = explain_uncut(batch)
         self.gauge = gauge
         self._snapshot = snapshot
@@ -56,7 +57,7 @@ class Prober:
         if work is None:
             return Measurement(0, self.gauge.read(), inspection=Inspection())
         inspection = Inspection(
-            counted_bytes=work.kept_bytes / _MANY + count_bytes(self.batch) / self.batch_size,
+            counted_bytes=work.kept_bytes / _MANY + self.batch_bytes / self.batch_size,
             counted_s=work.operations / _MANY / _OPERATIONS_A_SECOND,
         )
         return Measurement(0, self.gauge.read(), inspection=inspection)
@@ -111,6 +112,7 @@ class Prober:
 @contextlib.contextmanager
 def probing(model: Any, batch: Any, gauge: Gauge) -> Iterator[Prober]:
     """Gives what runs steps of a model; at the end of the block the model is as before."""
+    wait_until_quiet()
     with releasing_often(), Snapshot(model) as snapshot:
         yield Prober(model, batch, gauge, snapshot)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from memfit.record.evidence import Evidence
+from memfit.record.evidence import Evidence, Uncontrolled
 from memfit.record.run_folder import SUPERVISOR_FILE
 from memfit.record.samples import FORMAT, Entry, Exit, Header, Mark, Sample, Software, Trouble
 
@@ -98,6 +98,11 @@ class Recording:
     def of(self, kind: type[EntryType]) -> tuple[EntryType, ...]:
         """Returns the evidence of one kind, in the order of time."""
         return tuple(_of_kind(self.evidence, kind))
+
+    @property
+    def uncontrolled(self) -> tuple[str, ...]:
+        """Why calls of `fit` were not held to the budget, one sentence each."""
+        return tuple(one.why for one in self.of(Uncontrolled))
 
     @property
     def duration_s(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from memfit.backends.first_step import OnFirst, Which
-from memfit.backends.first_step.holding import Holding
+from memfit.backends.first_step.held_function import HeldFunction
 from memfit.keras_private.trainer import tensorflow_steps
 
 
@@ -19,10 +19,10 @@ def hold(
     on_begin: Callable[[], None] | None = None,
 ) -> Callable[[], None]:
     """Calls `on_first` with the first batch of a training, before the step runs on it."""
-    return Holding(model, on_first, which, _intercept, on_begin).install()
+    return HeldFunction(model, on_first, which, _intercept, on_begin).install()
 
 
-def _intercept(holding: Holding, function: Any, iterator: Any) -> Any:
+def _intercept(holding: HeldFunction, function: Any, iterator: Any) -> Any:
     # Where a call runs several steps, it takes so many batches.
     taken = list(itertools.islice(iterator, holding.model.steps_per_execution))
     if not taken:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memfit.backends.first_step import OnFirst, Which
-from memfit.backends.first_step.holding import Holding
+from memfit.backends.first_step.held_function import HeldFunction
 
 
 def hold(
@@ -16,10 +16,10 @@ def hold(
     on_begin: Callable[[], None] | None = None,
 ) -> Callable[[], None]:
     """Calls `on_first` with the first batch of a training, before the step runs on it."""
-    return Holding(model, on_first, which, _intercept, on_begin).install()
+    return HeldFunction(model, on_first, which, _intercept, on_begin).install()
 
 
-def _intercept(holding: Holding, _function: Any, data: Any) -> Any:
+def _intercept(holding: HeldFunction, _function: Any, data: Any) -> Any:
     with modules_kept(holding.model):
         holding.call_first(data[0])
     return holding.function(data)

@@ -6,7 +6,7 @@ Variables that a framework makes itself, and the numbers that its own random ope
 from typing import Any, Protocol
 
 
-class State(Protocol):
+class NativeState(Protocol):
     """What memfit reads and puts back. Modules of this package have this shape."""
 
     def is_module(self, value: Any) -> bool:

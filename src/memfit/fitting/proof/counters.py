@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from memfit.fitting.reachable import attributes_of, walk
+from memfit.fitting.state.reachable import walk
+from memfit.slots import attributes_of
 
 
 @dataclass(frozen=True, slots=True)

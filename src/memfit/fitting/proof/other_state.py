@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memfit.backends import load
-from memfit.fitting.reachable import walk
+from memfit.fitting.state.reachable import walk
 from memfit.keras_private.layers import stored_value
 
 

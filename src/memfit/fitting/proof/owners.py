@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from memfit.fitting.proof.culprit import name_operation
-from memfit.fitting.reachable import attributes_of, walk
+from memfit.fitting.state.reachable import walk
 from memfit.keras_private.layers import all_layers
 from memfit.keras_private.losses import built_losses, metric_function
+from memfit.slots import attributes_of
 
 
 def name_loss(model: Any, output: int) -> str:

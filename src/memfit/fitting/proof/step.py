@@ -14,8 +14,8 @@ from memfit.fitting.proof.counters import find_counters
 from memfit.fitting.proof.gradient_recorder import recorder_class
 from memfit.fitting.proof.other_state import OtherState
 from memfit.fitting.proof.rows import Rows, to_tensors
-from memfit.fitting.saved_attributes import attributes_kept
-from memfit.fitting.saved_state import Snapshot
+from memfit.fitting.state.saved_attributes import attributes_kept
+from memfit.fitting.state.saved_state import Snapshot
 from memfit.keras_private.layers import full_precision
 from memfit.keras_private.trainer import build_with, is_built, optimizer_replaced
 

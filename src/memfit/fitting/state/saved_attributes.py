@@ -9,8 +9,9 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memfit.fitting.reachable import Thing, attributes_of, slots_of, walk
+from memfit.fitting.state.reachable import Thing, slots_of, walk
 from memfit.keras_private.layers import VALUE
+from memfit.slots import own_attributes
 
 # What stays as it is then: what was compiled, and the value of a Keras variable.
 _LEFT_ALONE = ("train_function", "test_function", "predict_function", VALUE)
@@ -47,7 +48,7 @@ def _save(thing: Thing) -> Iterator[_Restore]:
     elif issubclass(type(value), random.Random | np.random.Generator | np.random.RandomState):
         yield _save_generator(value)
     if kind.is_opened:
-        attributes = attributes_of(value)
+        attributes = own_attributes(value)
         if attributes:
             yield _save_attributes(attributes)
         if kind.slots:

@@ -14,6 +14,7 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.objects import PACKAGES, package_of
+from memfit.slots import class_bases, class_namespace, own_attributes
 
 _CONTAINERS = (OrderedDict, dict, list, tuple, set, frozenset, deque)
 # Longer ones are data. They are kept, but nobody keeps variables in them.
@@ -67,15 +68,6 @@ def walk(root: Any) -> Iterator[Thing]:
                 pending.append(inner)
 
 
-def attributes_of(value: Any) -> dict[str, Any]:
-    """Returns the dictionary in which an object keeps its attributes, itself."""
-    try:
-        attributes = object.__getattribute__(value, "__dict__")
-    except (AttributeError, TypeError):
-        return {}
-    return attributes if type(attributes) is dict else {}
-
-
 def slots_of(value: Any, kind: Kind) -> dict[Any, Any]:
     """Returns what an object keeps outside of a dictionary, by what reads it."""
     found = {}
@@ -95,8 +87,8 @@ def _find_kind(value: Any) -> Kind:
     is_opened = package_of(kind) not in _CLOSED or kind in _OPEN or load("state").is_module(value)
     slots = [
         one
-        for base in kind.__mro__
-        for one in vars(base).values()
+        for base in class_bases(kind)
+        for one in class_namespace(base).values()
         if is_opened and type(one) is types.MemberDescriptorType
     ]
     return Kind(container, is_opened, tuple(slots))
@@ -112,6 +104,6 @@ def _inside(value: Any, kind: Kind) -> Iterator[Any]:
     elif type(value) is functools.partial:
         yield from (value.func, value.args, value.keywords)
     if kind.is_opened:
-        yield from list(attributes_of(value).values())
+        yield from list(own_attributes(value).values())
         if kind.slots:
             yield from slots_of(value, kind).values()

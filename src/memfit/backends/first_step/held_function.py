@@ -12,7 +12,7 @@ from memfit.keras_private.trainer import has_distribute_strategy, running_fit_ke
 Intercept = Callable[..., Any]
 
 
-class Holding:
+class HeldFunction:
     """Stands in for `make_train_function` or `make_test_function` of one model.
 
     Args:
@@ -142,10 +142,10 @@ def find_below(model: Any, maker: str) -> Any | None:
     return made if lowest is None else lowest.before
 
 
-def _find_lowest(make: Any) -> Holding | None:
+def _find_lowest(make: Any) -> HeldFunction | None:
     """The holding that was installed first."""
     found = None
-    while isinstance(holding := getattr(make, "__self__", None), Holding):
+    while isinstance(holding := getattr(make, "__self__", None), HeldFunction):
         found, make = holding, holding.before
     return found
 
@@ -160,7 +160,7 @@ def _take_out(model: Any, maker: str, make: Any, before: Any) -> None:
         else:
             own[maker] = before
         return
-    while isinstance(holding := getattr(current, "__self__", None), Holding):
+    while isinstance(holding := getattr(current, "__self__", None), HeldFunction):
         if holding.before == make:
             holding.before = before
             return

@@ -1,4 +1,4 @@
-from memfit.fitting.levers.guard import MicroBatchSize
+from memfit.fitting.levers.guarded_steps import MicroBatchSize
 
 
 def count(size, number, num_samples=100):

@@ -7,7 +7,7 @@ from typing import Any
 
 from memfit.backends import load
 from memfit.backends.arrays_on_disk import Kept
-from memfit.fitting.reachable import walk
+from memfit.fitting.state.reachable import walk
 from memfit.keras_private.layers import stored_value
 from memfit.keras_private.state import find_shared_seed, forget_shared_seed
 

@@ -1,0 +1,1 @@
+"""What a training changes in and around a model: found, saved, put back."""
