@@ -187,6 +187,24 @@ def test_a_step_that_is_forgotten_inside_is_made_anew():
     assert len(seen) == 1
 
 
+def test_a_call_that_is_exchanged_is_run_though_what_was_compiled_before_lives_on():
+    """JAX finds a trace by the method of the model, which is the same one afterwards."""
+    model, called = make(), []
+    model.fit(X, Y, batch_size=12, verbose=0)
+    original, compiled_before = model.call, model.train_function
+
+    def call(*args, **kwargs):
+        called.append(1)
+        return original(*args, **kwargs)
+
+    model.call = call
+    forget_functions(model)
+    model.fit(X, Y, batch_size=12, verbose=0)
+
+    assert called
+    assert compiled_before is not model.train_function
+
+
 def test_an_error_arrives_and_the_model_is_as_before():
     model = make()
     before = model.get_weights()

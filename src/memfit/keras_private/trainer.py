@@ -166,6 +166,16 @@ def jax_step(function: Any) -> Any | None:
     return _find_cell(function, "step_function")
 
 
+def forget_trace(function: Any) -> None:
+    """Has the next function of a model traced anew, though this one may live on in a `fit`.
+
+    JAX finds what it has traced by the step, and a method of one model is the same step each time.
+    """
+    step: Any = jax_step(function)
+    if hasattr(step, "clear_cache"):
+        step.clear_cache()
+
+
 @relies_on(
     "keras.src.backend.tensorflow.trainer.TensorFlowTrainer._make_function", backend="tensorflow"
 )

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from memfit.keras_private.trainer import forget_trace
+
 
 class Change:
     """One thing that a lever changed.
@@ -55,7 +57,8 @@ class Change:
 def forget_functions(model: Any) -> None:
     """Makes Keras build anew what it compiled of a model; of a layer there is nothing."""
     for name in ("train_function", "test_function", "predict_function"):
-        if hasattr(model, name):
+        if getattr(model, name, None) is not None:
+            forget_trace(getattr(model, name))
             setattr(model, name, None)
 
 
