@@ -277,6 +277,7 @@ def test_an_epoch_with_a_short_last_batch_and_validation_is_the_same():
     np.testing.assert_allclose(micro_batches[2], whole[2], rtol=1e-4, atol=1e-6)
 
 
+@compiles_long
 def test_it_runs_eagerly():
     def make():
         return sequential(run_eagerly=True)

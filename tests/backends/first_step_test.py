@@ -121,7 +121,13 @@ def test_a_held_training_goes_on_as_if_nothing_had_been(kind):
     assert "make_train_function" not in model.__dict__
 
 
-@pytest.mark.parametrize("compiled", [{"run_eagerly": True}, {"steps_per_execution": 2}])
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        pytest.param({"run_eagerly": True}, marks=[pytest.mark.long] * (BACKEND == "jax")),
+        {"steps_per_execution": 2},
+    ],
+)
 def test_steps_that_run_eagerly_or_several_at_once_are_held(compiled):
     if BACKEND == "torch" and "steps_per_execution" in compiled:
         pytest.skip("Keras on torch runs one step at a time")

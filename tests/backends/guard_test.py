@@ -54,7 +54,7 @@ def assert_same(ours, theirs, within=1e-6):
     "options",
     [
         {"run_eagerly": False},
-        {"run_eagerly": True},
+        pytest.param({"run_eagerly": True}, marks=[pytest.mark.long] * (BACKEND == "jax")),
         pytest.param(
             {"steps_per_execution": 2},
             marks=pytest.mark.skipif(BACKEND == "torch", reason="Keras has none on torch"),

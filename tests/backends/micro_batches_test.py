@@ -235,7 +235,7 @@ def test_the_optimizer_counts_batches_not_micro_batches(make_optimizer):
     [
         {"run_eagerly": False},
         {"jit_compile": True},
-        {"run_eagerly": True},
+        pytest.param({"run_eagerly": True}, marks=[pytest.mark.long] * (BACKEND == "jax")),
         pytest.param(
             {"steps_per_execution": 2},
             marks=pytest.mark.skipif(BACKEND == "torch", reason="Keras has none on torch"),
