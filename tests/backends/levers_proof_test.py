@@ -251,7 +251,7 @@ def test_a_batch_whose_arrays_differ_in_rows_is_refused_with_their_shapes():
     before = state(model)
     split(model, 5)
 
-    with pytest.raises(UsageError, match=r"\(12, 6\), \(8, 6\)"):
+    with pytest.raises(UsageError, match=r"inputs\[0\] \(12, 6\), inputs\[1\] \(8, 6\)"):
         model.fit(data, verbose=0)
 
     assert_equal(state(model)[: len(before)], before)

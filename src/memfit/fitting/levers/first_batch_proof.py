@@ -71,7 +71,19 @@ class FirstBatchProof:
         if lever.cuts and "call" in vars(self._model):
             lever = _on_top_of(self._model, lever)
         rows = keras.utils.unpack_x_y_sample_weight(batch)
-        verdict = check_same(self._model, rows, lever, allow=self._allow, most_rows=self._most_rows)
+        try:
+            verdict = check_same(
+                self._model, rows, lever, allow=self._allow, most_rows=self._most_rows
+            )
+        except UsageError:
+            raise
+        except Exception as error:
+            if which == "train":
+                raise  # as the training itself would
+            raise UsageError(
+                "An evaluation in micro-batches is proved by a training step, and one of this "
+                f"model raises {type(error).__name__}: {error}. Evaluate it in whole batches."
+            ) from error
         self._verdicts[which] = _describe_compiled(self._model), verdict
         return verdict
 

@@ -14,6 +14,8 @@ MOST_NOISE = 1e-3
 # A tensor whose true gradient is zero has rounding only; it is measured by the others. So is one
 # of a few numbers, such as the bias of one output: sums that cancel out leave mostly rounding.
 _FLOOR = 0.1
+# The same for a variable that is not trained, beside the others of its layer.
+_STATE_FLOOR = 1e-3
 
 
 def tolerance(noise: float) -> float:
@@ -54,6 +56,29 @@ def value_errors(first: Sequence[Any], second: Sequence[Any]) -> list[float]:
     if len(first) != len(second):
         return [math.inf]
     return [_distance(one, other, 0.0) for one, other in zip(first, second, strict=True)]
+
+
+def state_errors(first: Sequence[Any], second: Sequence[Any], owners: Sequence[str]) -> list[float]:
+    """Returns how far each variable of one step lies from that of the other.
+
+    The mean of what was normalised just before is rounding and nothing else. So a variable counts
+    as no smaller than a share of what its owner has.
+
+    Args:
+        first: The variables after one step, as arrays.
+        second: Those after the other.
+        owners: What has each variable, such as a layer.
+    """
+    if len(first) != len(second):
+        return [math.inf]
+    of_owner = {
+        owner: root_mean_square(one for one, by in zip(first, owners, strict=True) if by == owner)
+        for owner in set(owners)
+    }
+    return [
+        _distance(one, other, _STATE_FLOOR * of_owner[owner] * math.sqrt(one.size))
+        for one, other, owner in zip(first, second, owners, strict=True)
+    ]
 
 
 def _distance(one: Any, other: Any, floor: float) -> float:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from memfit.backends.micro_batches.batch_parts import explain_rows, name_leaves
 from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.errors import UsageError
 from memfit.fitting.proof.proof import Lever, prove
 from memfit.fitting.proof.remembered_verdicts import find_verdict, remember_verdict
-from memfit.fitting.proof.rows import MOST_ROWS, leaves
+from memfit.fitting.proof.rows import MOST_ROWS
 from memfit.fitting.proof.verdict import Outcome, Verdict
 from memfit.messages import say
 
@@ -82,22 +83,12 @@ def check_allow(allow: Any) -> None:
 
 def check_rows(batch: Any) -> None:
     """Raises if the arrays of a batch do not have its samples along their first axis."""
-    arrays = leaves(batch)
-    odd = [one for one in arrays if not getattr(one, "shape", ())]
-    if odd or not arrays:
-        kind = type(odd[0]).__name__ if odd else "nothing"
-        raise UsageError(
-            "The samples of a batch are told by the first axis of its arrays. "
-            f"Received: {kind}, which has none. Feed arrays with one row a sample."
-        )
-    shapes = [tuple(one.shape) for one in arrays]
-    if len({shape[0] for shape in shapes}) > 1:
-        raise UsageError(
-            "Batches cannot be cut: their arrays have different numbers of rows. Received the "
-            f"shapes {', '.join(map(str, shapes))}. Give each sample a row in every array."
-        )
-    if shapes[0][0] == 0:
-        raise UsageError(
-            f"The first batch has no rows. Received the shapes {', '.join(map(str, shapes))}. "
-            "Feed batches that are not empty."
-        )
+    shapes = {name: getattr(leaf, "shape", None) for name, leaf in name_leaves(batch).items()}
+    lengths = {shape[0] if shape else None for shape in shapes.values()}
+    if len(lengths) != 1 or lengths & {None, 0}:
+        raise UsageError(explain_rows(", ".join(map(_describe, shapes.items())) or "no arrays"))
+
+
+def _describe(named: tuple[str, Any]) -> str:
+    name, shape = named
+    return f"{name} {'without a shape' if shape is None else tuple(shape)}"

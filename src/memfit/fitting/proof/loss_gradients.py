@@ -49,7 +49,10 @@ def measure_losses(model: Any, batch: Any, few: Rows, predict: Predict) -> LossE
         few: The rows of it that fit into one step.
         predict: Runs forward passes of the model.
     """
-    first, masks, whole = predict(to_tensors(few.batch)[0])
+    with counted() as reduced:
+        first, masks, whole = predict(to_tensors(few.batch)[0])
+    if reduced:  # a loss of Keras that a layer adds is weighed by micro-batches: the step tells
+        whole = []
     added = [0.0] * len(whole)
     for part, share in few.parts() if whole else ():
         _, _, found = predict(to_tensors(part)[0])

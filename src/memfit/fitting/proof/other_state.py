@@ -34,6 +34,12 @@ class OtherState:
                 native[id(one)] = one
         self.variables += [one for key, one in native.items() if key not in of_keras]
 
+    @property
+    def owners(self) -> list[str]:
+        """What has each variable, by the path that Keras gives it; any other has itself alone."""
+        paths = (getattr(one, "path", f"{number}/") for number, one in enumerate(self.variables))
+        return [path.rpartition("/")[0] for path in paths]
+
     def read(self) -> Iterator[Any]:
         """Gives the values as NumPy arrays."""
         import keras

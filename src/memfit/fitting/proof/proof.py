@@ -24,6 +24,7 @@ from memfit.fitting.proof.differences import (
     are_zero,
     gradient_errors,
     root_mean_square,
+    state_errors,
     tolerance,
     value_errors,
 )
@@ -129,10 +130,10 @@ class _Comparison:
         """Returns the verdict."""
         whole = self._run_whole(is_eager=is_eager)
         scale = root_mean_square(whole.gradients.read())
-        again = _compare(whole, self._step.run(self._rows, seed=2), scale)
+        again = self._compare(whole, self._step.run(self._rows, seed=2), scale)
         if again.worst > TOLERANCE:  # other numbers were drawn
             return Verdict(Outcome.UNCLEAR, self._explain.random_draws())
-        noise = _compare(whole, self._step.run(self._rows.reversed(), seed=1), scale)
+        noise = self._compare(whole, self._step.run(self._rows.reversed(), seed=1), scale)
         if self._lever.cuts:
             refused = self._find_coupling(noise)
             if refused is not None:
@@ -209,7 +210,7 @@ class _Comparison:
             counting = self._find_counting(whole, left)
             if counting is not None:
                 return Verdict(Outcome.DIFFERENT, self._explain.counting(counting))
-            beyond = _compare(whole, left, scale).beyond(noise)
+            beyond = self._compare(whole, left, scale).beyond(noise)
             if beyond.worst == 0.0:
                 return Verdict(Outcome.SAME, collects=collects)
             if any((*beyond.gradients, *beyond.states)):
@@ -223,11 +224,11 @@ class _Comparison:
         found = (one for one, at_once, cut in moves if counts_calls(at_once, cut, number))
         return next(found, None) if self._lever.cuts else None
 
-
-def _compare(one: Footprint, other: Footprint, scale: float) -> Errors:
-    return Errors(
-        gradient_errors(one.gradients.read(), other.gradients.read(), scale),
-        value_errors(list(one.states.read()), list(other.states.read())),
-        value_errors(one.metrics, other.metrics),
-        value_errors(list(one.logs.values()), list(other.logs.values())),
-    )
+    def _compare(self, one: Footprint, other: Footprint, scale: float) -> Errors:
+        states = list(one.states.read()), list(other.states.read())
+        return Errors(
+            gradient_errors(one.gradients.read(), other.gradients.read(), scale),
+            state_errors(*states, self._step.state_owners),
+            value_errors(one.metrics, other.metrics),
+            value_errors(list(one.logs.values()), list(other.logs.values())),
+        )

@@ -60,6 +60,7 @@ class ProofStep:
         self.weights = list(model.trainable_variables)
         self._others = OtherState(model)
         self.states = self._others.variables
+        self.state_owners = self._others.owners
         self.counters = find_counters(model) if runs_python else []
 
     @property
