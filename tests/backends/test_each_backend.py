@@ -15,7 +15,7 @@ MEASURING = [path for path in ALL if path.stem in ("fit_test", "xla_order_test")
 OTHERS = [path for path in ALL if path not in MEASURING]
 
 
-def run(backend, paths, chosen="not long", **environment):
+def run(backend, paths, chosen="not long", timeout_s=900, **environment):
     return subprocess.run(
         # Frameworks give warnings of their own.
         [
@@ -25,7 +25,7 @@ def run(backend, paths, chosen="not long", **environment):
         env={**os.environ, **QUIET, "KERAS_BACKEND": backend, **environment},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=timeout_s,
         check=False,
     )
 
@@ -49,7 +49,7 @@ def test_what_measures_passes(backend):
 @pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_repeats_the_others_passes(backend):
-    done = run(backend, ALL, "long")
+    done = run(backend, ALL, "long", timeout_s=7200)
 
     assert done.returncode == 0, done.stdout[-6000:]
 
