@@ -8,8 +8,10 @@ import contextlib
 import functools
 import signal
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, ParamSpec, TypeVar
+
+from memfit.slots import class_bases, class_namespace
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -49,11 +51,14 @@ def _is_of_signal_handler(error: BaseException) -> bool:
 
 def _code_of(handler: Any) -> CodeType | None:
     """The code that runs when a handler is called: a function, a method, or an object."""
-    while isinstance(handler, functools.partial):
+    while type(handler) is functools.partial:
         handler = handler.func
-    called = type(handler).__call__ if callable(handler) else None
-    candidates = (handler, getattr(handler, "__func__", None), called)
-    return next((one.__code__ for one in candidates if isinstance(one, FunctionType)), None)
+    if type(handler) is MethodType:
+        handler = handler.__func__
+    if type(handler) is not FunctionType:
+        calls = (class_namespace(one).get("__call__") for one in class_bases(type(handler)))
+        handler = next((one for one in calls if type(one) is FunctionType), None)
+    return None if handler is None else handler.__code__
 
 
 def _report(where: str, error: Exception) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from types import (
     GetSetDescriptorType,
     MappingProxyType,
+    MemberDescriptorType,
     MethodDescriptorType,
     ModuleType,
     WrapperDescriptorType,
@@ -59,7 +60,7 @@ def class_namespace(kind: type) -> MappingProxyType[str, Any]:
 def is_a(value: object, *kinds: type) -> bool:
     """Whether `value` is an instance by its type alone, whatever it says of its class itself."""
     bases = class_bases(type(value))
-    return any(kind in bases for kind in kinds)
+    return any(base is kind for base in bases for kind in kinds)
 
 
 def attributes_of(value: object) -> dict[str, Any]:
@@ -70,8 +71,8 @@ def attributes_of(value: object) -> dict[str, Any]:
 def own_attributes(value: object) -> dict[str, Any]:
     """Returns the very dict in which an object keeps its attributes; an empty one without one."""
     for base in class_bases(type(value)):
-        slot = class_namespace(base).get("__dict__")
-        if type(slot) is GetSetDescriptorType:
+        slot: Any = class_namespace(base).get("__dict__")
+        if type(slot) is GetSetDescriptorType or type(slot) is MemberDescriptorType:
             try:
                 attributes = slot.__get__(value)
             except (AttributeError, TypeError):
@@ -85,9 +86,14 @@ def module_names(module: object) -> dict[str, Any]:
     return _names_in(_module_names(module)) if is_a(module, ModuleType) else {}
 
 
+def module_name(module: object, name: str) -> Any:
+    """Returns what a module has by this name, `None` for none; nothing is loaded for it."""
+    return dict.get(_module_names(module), name) if is_a(module, ModuleType) else None
+
+
 def module_file(module: object) -> str:
     """Returns the file of a module; empty where it has none."""
-    file = dict.get(_module_names(module), "__file__") if is_a(module, ModuleType) else None
+    file = module_name(module, "__file__")
     return file if type(file) is str else ""
 
 
@@ -130,7 +136,7 @@ def size_bytes(value: object) -> int:
     """Returns the bytes of an object itself, as the built-in type behind it counts them."""
     for base in class_bases(type(value)):
         count: Any = class_namespace(base).get("__sizeof__")
-        if type(count) in (MethodDescriptorType, WrapperDescriptorType):
+        if type(count) is MethodDescriptorType or type(count) is WrapperDescriptorType:
             return int(count(value))
     return 0
 
@@ -138,10 +144,11 @@ def size_bytes(value: object) -> int:
 def key_text(key: object) -> str:
     """Returns a key of a dict, or the number of an item, in a few words."""
     kind = type(key)
-    if kind in (str, bytes):
-        short = key[:_LONGEST_TEXT]  # type: ignore[index]
-        return repr(short)
-    if kind in _PLAIN_KEYS and size_bytes(key) < _LONGEST_TEXT:
+    if kind is str or kind is bytes:
+        text: Any = key
+        short = repr(text[:_LONGEST_TEXT])
+        return short if len(text) <= _LONGEST_TEXT else f"{short}…"
+    if any(kind is one for one in _PLAIN_KEYS) and size_bytes(key) < _LONGEST_TEXT:
         return repr(key)
     return f"a {class_name(kind)}"
 
@@ -155,4 +162,4 @@ def _names_in(attributes: Any) -> dict[str, Any]:
 def _container_of(value: object) -> Any:
     """The built-in container that a value is."""
     bases = class_bases(type(value))
-    return next((one for one in CONTAINERS if one in bases), None)
+    return next((one for one in CONTAINERS for base in bases if base is one), None)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memfit.backends import load
-from memfit.fitting.levers.micro_batches import install, make_micro_batches, split
+from memfit.fitting.levers.micro_batches import install, make_micro_batches
 
 pytestmark = pytest.mark.skipif(keras.backend.backend() != "jax", reason="XLA as JAX uses it")
 
@@ -28,7 +28,7 @@ def measure_bytes(size):
     import jax
 
     model = build()
-    split(model, size)
+    install(model, make_micro_batches(model, size, batchnorm=None), batchnorm=None)
     model._symbolic_build(data_batch=(X[:1], Y[:1]))
     variables = (
         model.trainable_variables,

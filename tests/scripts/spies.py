@@ -46,6 +46,14 @@ class SpyType(type):
             calls[f"SpyType.{name}"] += 1
         return type.__getattribute__(cls, name)
 
+    def __eq__(cls, other):
+        calls["SpyType.__eq__"] += watching
+        return True
+
+    def __hash__(cls):
+        calls["SpyType.__hash__"] += watching
+        return 7
+
     def __instancecheck__(cls, _value):
         calls["SpyType.__instancecheck__"] += watching
         return False

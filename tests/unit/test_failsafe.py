@@ -72,6 +72,9 @@ def raise_out_of_time(_number, _frame):
 
 
 class Handler:
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
     def handle(self, number, frame):
         raise_out_of_time(number, frame)
 

@@ -117,7 +117,7 @@ def _tensor_lines() -> dict[Line, tuple[int, int]]:
     """Tensors that were made during the trace and are alive, by the line that made them."""
     lines: dict[Line, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for tensor in pick_objects(
-        {kind for kind in count_types() if class_name(kind) in TENSOR_CLASSES}
+        [one.kind for one in count_types().values() if class_name(one.kind) in TENSOR_CLASSES]
     ):
         trace = tracemalloc.get_object_traceback(tensor)
         line = _user_line(trace) if trace is not None else None

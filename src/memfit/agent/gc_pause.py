@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _is_paused = False
 # Whether the script wants the collector on; it may say so while it is paused.
 _is_wanted = True
@@ -45,7 +45,7 @@ def paused() -> Iterator[None]:
 def after_fork_in_child() -> None:
     """The thread that paused the collector, and may have held the lock, is not in the child."""
     global _lock, _is_paused
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     if _is_paused:
         _is_paused = False
         if _is_wanted:

@@ -4,7 +4,7 @@ import gc
 import os
 import time
 
-from memfit.heap.census import count_types
+from memfit.heap.census import TypeCount, count_types
 from memfit.measure.malloc import read_allocator, trim
 from memfit.measure.process import read_process
 from memfit.record.evidence import RemedyTrial
@@ -33,7 +33,7 @@ def try_collect() -> RemedyTrial:
     before_bytes, types_before = _in_use_bytes(), count_types()
     num_collected = _collect()
     after_bytes = _in_use_bytes()
-    freed = (types_before - count_types()).most_common()
+    freed = _find_freed(types_before, count_types())
     return RemedyTrial(
         t_s=time.monotonic(),
         remedy="collect",
@@ -41,14 +41,20 @@ def try_collect() -> RemedyTrial:
         after_bytes=after_bytes,
         cost_s=time.perf_counter() - begun_s,
         objects=num_collected,
-        # The user's own classes first: those can be looked up in the script.
-        examples={
-            class_name(kind): count
-            for kind, count in sorted(freed, key=lambda one: not is_user_class(one[0]))[
-                :_MOST_EXAMPLES
-            ]
-        },
+        examples={class_name(kind): number for kind, number in freed[:_MOST_EXAMPLES]},
     )
+
+
+def _find_freed(
+    before: dict[int, TypeCount], after: dict[int, TypeCount]
+) -> list[tuple[type, int]]:
+    """The types of which there are fewer: the user's own, which a script shows, first."""
+    freed = [
+        (one.kind, one.number - (after[key].number if key in after else 0))
+        for key, one in before.items()
+    ]
+    fewer = [one for one in freed if one[1] > 0]
+    return sorted(fewer, key=lambda one: (not is_user_class(one[0]), -one[1]))
 
 
 def _in_use_bytes() -> int:

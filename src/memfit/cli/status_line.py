@@ -1,5 +1,6 @@
 """The live line at the bottom of the terminal, out of the way of what the script prints."""
 
+import contextlib
 import os
 import sys
 import time
@@ -74,5 +75,6 @@ def _terminal_size() -> os.terminal_size:
 
 
 def _write(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    with contextlib.suppress(OSError, ValueError):  # the terminal is gone; the script goes on
+        sys.stderr.write(text)
+        sys.stderr.flush()

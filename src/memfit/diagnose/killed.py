@@ -22,7 +22,7 @@ def find_killed(
     limit = recording.header.limit if recording.header else None
     peak_bytes = peak_held_bytes(recording, points)
     who, confidence = _who(ended)
-    parts = [f"{who}{_where(ended, peak_bytes, limit)}."]
+    parts = [f"{who}{_where(ended, peak_bytes, limit)}.", *_exclude(ended)]
     if growth is not None:
         ago_s = max(ended.t_s - growth.end_t_s, 0.0)
         parts.append(f"{format_duration(ago_s)} earlier it was growing by {format_rate(growth)}.")
@@ -57,8 +57,17 @@ def _who(ended: Exit) -> tuple[str, str]:
         return "Killed by the kernel, out of memory on this machine", "likely"
     if ended.group_oom_kills is None and ended.machine_oom_kills is None:
         return "Killed by SIGKILL from an unknown sender", "certain"
-    sender = "it came from the script itself, a user or a scheduler"
-    return f"Killed by SIGKILL. The kernel counted no out-of-memory kill: {sender}", "certain"
+    return "Killed by SIGKILL", "certain"
+
+
+def _exclude(ended: Exit) -> list[str]:
+    """What the counts of the kernel exclude."""
+    if ended.group_oom_kills or ended.machine_oom_kills or ended.group_oom_kills is None:
+        return []
+    return [
+        "The kernel counted no out-of-memory kill, so it came from the script itself, a user, a "
+        "scheduler or a daemon that watches memory (systemd-oomd, earlyoom)."
+    ]
 
 
 def _where(ended: Exit, peak_bytes: int, limit: Limit | None) -> str:
@@ -66,7 +75,7 @@ def _where(ended: Exit, peak_bytes: int, limit: Limit | None) -> str:
     if not peak_bytes:
         return ""
     if limit is None or not (ended.group_oom_kills or ended.machine_oom_kills):
-        return f", at a peak of {format_size(peak_bytes)}"
+        return f" at a peak of {format_size(peak_bytes)}"
     limit_size = format_size(limit.limit_bytes)
     return f" at {format_size(peak_bytes)} of a {limit_size} limit ({limit.source})"
 

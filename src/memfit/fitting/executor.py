@@ -35,10 +35,13 @@ def choose(
     installed = InstalledLevers(prober.model, request.batchnorm, prober.gauge, headroom.step_bytes)
     changes.callback(installed.undo)
     execution = _Execution(prober, installed, request)
+    why_whole = None
     try:
         plan = execution.run(facts)
     except _SmallerBatchError as error:
-        plan = execution.run(replace(facts, why_whole=str(error), has_fixed_batch=True))
+        why_whole = str(error)
+    if why_whole is not None:  # out of the block: the error holds what its step had
+        plan = execution.run(replace(facts, why_whole=why_whole, has_fixed_batch=True))
     known.keep(plan.size or plan.batch_size)
     return plan
 
@@ -112,6 +115,9 @@ class _Execution:
             )
         except UsageError as error:
             found = Inspection(is_possible=False, why=str(error))
+        except Exception as error:  # noqa: BLE001  # whole batches without levers are left
+            why = f"On some rows of a batch this model raises {type(error).__name__}: {error}"
+            found = Inspection(is_possible=False, why=why.partition("\n")[0])
         else:
             found = Inspection(changes=(str(verdict),) if verdict.is_same else ())
         return Measurement(0, prober.gauge.read(), inspection=found)

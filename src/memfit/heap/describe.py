@@ -16,6 +16,7 @@ from memfit.slots import (
     class_name,
     first_items,
     is_a,
+    module_name,
     size_bytes,
 )
 from memfit.user_code.frame_locals import read_locals
@@ -155,8 +156,8 @@ def plain_size_bytes(value: Any) -> int:
 def _array_class(value: Any) -> Any:
     """NumPy's own class of an array or a number, whatever the user made of it."""
     numpy = sys.modules.get("numpy")
-    classes = [getattr(numpy, name, None) for name in ("ndarray", "generic")]
-    return next((one for one in classes if one in class_bases(type(value))), None)
+    classes = [module_name(numpy, name) for name in ("ndarray", "generic")]
+    return next((one for one in classes if one is not None and is_a(value, one)), None)
 
 
 def _describe_array(array: Any, value: Any) -> LiveObject:

@@ -1,5 +1,6 @@
 """Entries as lines of JSON: how one is written, read and checked against its schema."""
 
+import errno
 import json
 import os
 import re
@@ -175,8 +176,9 @@ class Writer:
     def _find_descriptor(self) -> int:
         """Returns a descriptor of the file; opens it again if the script has closed it."""
         if self._descriptor is None or _identify(self._descriptor) != self._identity:
-            self._descriptor = _open(self._path, 0)
-            self._identity = _identify(self._descriptor)
+            self._descriptor = _open(self._path, getattr(os, "O_NOFOLLOW", 0))
+        if self._identity is None or _identify(self._descriptor) != self._identity:
+            raise OSError(errno.ESTALE, "the recording was exchanged for another file")
         return self._descriptor
 
 

@@ -60,10 +60,20 @@ class Child:
         if self._has_ended:
             return
         with contextlib.suppress(OSError):
-            if self._descriptor is not None:
-                signal.pidfd_send_signal(self._descriptor, number)
-            else:
+            if not self._send_by_descriptor(number):
                 os.kill(self.pid, number)
+
+    def _send_by_descriptor(self, number: int) -> bool:
+        """Sends a signal that can reach no other process; `False` where that is not possible."""
+        if self._descriptor is None:
+            return False
+        try:
+            signal.pidfd_send_signal(self._descriptor, number)
+        except ProcessLookupError:
+            return True
+        except OSError:  # forbidden in this container
+            return False
+        return True
 
     def wait(self, timeout_s: float) -> Ended | None:
         """Returns how it ended, as soon as it does; `None` after `timeout_s`."""

@@ -16,7 +16,11 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
-_PASSED_ON = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2")
+# All that would end this process, but for faults of its own: the script may handle any of them.
+_PASSED_ON = (
+    *("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM"),
+    *("SIGPROF", "SIGXCPU", "SIGXFSZ", "SIGIO", "SIGPWR", "SIGSTKFLT", "SIGRTMIN", "SIGRTMAX"),
+)
 # The kernel signals the members of a group one after another; this lets it finish.
 _DELIVERY_S = 0.02
 

@@ -3,13 +3,15 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memfit.budget import Budget
+from memfit.failsafe import harmless
 from memfit.measure.limits import Limit, find_limit
 from memfit.measure.pressure import count_machine_oom_kills
+from memfit.record.evidence import Hinted
 from memfit.record.handover import Handover, sample_every_s
 from memfit.record.header import make_header
 from memfit.record.jsonl import Writer
@@ -72,6 +74,7 @@ class Supervisor:
         """
         machine_kills = count_machine_oom_kills()
         hints = lint_files(read_script_files(self._command))
+        look = harmless(self._look)  # if this process ended, the kernel would end the script
         with SignalRelay() as relay:
             child = Child([sys.executable, *self._command], _make_environment(self._handover))
             relay.connect(child.send)
@@ -80,12 +83,7 @@ class Supervisor:
             group_kills = self._sampler.count_group_oom_kills()
             begun_s = time.monotonic()
             while (ended := child.wait(sample_every_s(time.monotonic() - begun_s))) is None:
-                sample = self._sampler.take()
-                if sample is not None:
-                    self._writer.append(sample)
-                    on_sample(Watched(sample, self._writer.error))
-                for hint in next(hints, ()):  # one file at a time: samples do not wait for it
-                    self._writer.append(hint)
+                look(on_sample, hints)
         exited = Exit(
             t_s=time.monotonic(),
             code=ended.code,
@@ -97,6 +95,17 @@ class Supervisor:
         self._writer.append(exited)
         self._writer.close()
         return exited
+
+    def _look(
+        self, on_sample: Callable[[Watched], None], hints: Iterator[Sequence[Hinted]]
+    ) -> None:
+        """Takes a reading, and what lint says of one more file: samples do not wait for it."""
+        sample = self._sampler.take()
+        if sample is not None:
+            self._writer.append(sample)
+            on_sample(Watched(sample, self._writer.error))
+        for hint in next(hints, ()):
+            self._writer.append(hint)
 
     def _header(self, child_pid: int) -> Header:
         limit, budget = self._find_limit(child_pid), self._handover.budget

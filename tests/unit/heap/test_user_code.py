@@ -1,6 +1,7 @@
 """A walk over the user's objects runs none of their code."""
 
 import sys
+import types
 
 import pytest
 
@@ -9,6 +10,7 @@ from memfit.agent.growing_names import GrowingNames
 from memfit.agent.remedy_trials import try_collect
 from memfit.heap.census import take_census
 from memfit.heap.describe import plain_size_bytes, things_in
+from memfit.slots import attributes_of, key_text
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +58,14 @@ def test_describing_what_is_in_containers_calls_nothing_of_the_user(spies, calls
     assert not ran
     assert any(thing.kind == "array" and thing.size_bytes == 400_000 for thing in things)
     assert all(size > 0 for size in sizes)
+
+
+def test_what_a_namespace_holds_is_found():
+    state = types.SimpleNamespace(losses=[1.0] * 30)
+
+    assert attributes_of(state) == {"losses": [1.0] * 30}
+
+
+def test_a_key_that_is_cut_says_so():
+    assert key_text("a" * 40) == repr("a" * 40)
+    assert key_text("a" * 41) == repr("a" * 40) + "…"

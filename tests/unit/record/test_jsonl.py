@@ -415,3 +415,16 @@ def test_text_that_controls_a_terminal_is_spelt_out_when_it_is_read():
 
     assert entry.where == "\\x1b[2J\\u202egnp.exe"
     assert entry.message == "two\nlines"
+
+
+def test_no_line_lands_in_a_file_that_took_the_place_of_the_recording(tmp_path):
+    writer = Writer(tmp_path / "recording.jsonl")
+    (tmp_path / "mine.csv").write_text("its own")
+    os.close(writer._descriptor)
+    (tmp_path / "recording.jsonl").unlink()
+    (tmp_path / "recording.jsonl").symlink_to(tmp_path / "mine.csv")
+
+    writer.append(End(1.0, 0.0))
+
+    assert isinstance(writer.error, OSError)
+    assert (tmp_path / "mine.csv").read_text() == "its own"

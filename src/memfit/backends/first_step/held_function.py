@@ -54,8 +54,10 @@ class HeldFunction:
     def function(self) -> Any:
         """Keras's function, made anew if `on_first` had it forgotten."""
         self._is_inside = True
-        self._make_held()
-        self._is_inside = False
+        try:
+            self._make_held()
+        finally:
+            self._is_inside = False
         found = getattr(self.model, self._name)
         if self._asks_again:
             self._hold(found)

@@ -73,7 +73,8 @@ class Marked:
         return found is not None and found() is model
 
     def add(self, model: Any) -> None:
-        """Marks a model."""
+        """Marks a model; those that are gone are forgotten."""
+        self._models = {key: one for key, one in self._models.items() if one() is not None}
         self._models[id(model)] = weakref.ref(model)
 
     def discard(self, model: Any) -> None:

@@ -25,7 +25,7 @@ def check_steps(model: Any) -> None:
     """Raises if the steps of this model are not Keras's own for one device."""
     check_compiled(model)
     for name in _STEPS:
-        if not getattr(type(model), name).__module__.startswith("keras."):
+        if name in vars(model) or not getattr(type(model), name).__module__.startswith("keras."):
             raise UsageError(
                 f"{type(model).__name__} has a {name} of its own, which memfit does not rewrite. "
                 "Compile with an optimizer that accumulates, such as "

@@ -4,8 +4,7 @@ import contextlib
 import functools
 import random
 import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from memfit.backends import load
@@ -16,6 +15,7 @@ from memfit.fitting.proof.gate import check_same
 from memfit.fitting.proof.proof import Lever
 from memfit.fitting.proof.rows import FEW_ROWS, MOST_ROWS
 from memfit.fitting.proof.verdict import Verdict
+from memfit.fitting.state.saved_state import wait_until_quiet
 from memfit.keras_private.layers import all_layers
 from memfit.keras_private.losses import loss_tracker
 from memfit.keras_private.trainer import build_with, is_built
@@ -66,10 +66,9 @@ class FirstBatchProof:
         import keras
 
         self._verdicts.pop(which, None)
+        wait_until_quiet()
         _build(self._model, batch)
         lever = self._describe()
-        if lever.cuts and "call" in vars(self._model):
-            lever = _on_top_of(self._model, lever)
         rows = keras.utils.unpack_x_y_sample_weight(batch)
         try:
             verdict = check_same(
@@ -142,24 +141,36 @@ class HeldLever:
     def _on_begin(self, which: Which) -> None:
         self._drawn = None
         if not self._proof.holds(which):
-            self._uninstall()  # Keras traces its own step
+            with self._training_kept(which):
+                self._uninstall()  # Keras traces its own step
             # What shuffles the first epoch is drawn again by the next `fit`, if this is refused.
             self._drawn = _RandomNumbers()
 
     def _on_first(self, which: Which, batch: Any) -> bool | None:
         if self._proof.holds(which):
             return None
-        self._uninstall()
-        try:
-            verdict = self._proof.check(batch, which)
-        except UsageError:
-            self.undo()
-            if self._drawn is not None:
-                self._drawn.restore()
-            raise
-        self._installed = self._install()
+        with self._training_kept(which):
+            self._uninstall()
+            try:
+                verdict = self._proof.check(batch, which)
+            except UsageError:
+                self.undo()
+                if self._drawn is not None:
+                    self._drawn.restore()
+                raise
+            self._installed = self._install()
         # One row is no micro-batches; the next batch may have more.
         return verdict.num_rows != 1
+
+    @contextlib.contextmanager
+    def _training_kept(self, which: Which) -> Iterator[None]:
+        """Leaves the function of a training alone, which may be running around an evaluation."""
+        before = self._model.train_function if which == "test" else None
+        try:
+            yield
+        finally:
+            if before is not None:
+                self._model.train_function = before
 
     def _uninstall(self) -> None:
         installed, self._installed = self._installed, None
@@ -182,23 +193,6 @@ class _RandomNumbers:
         random.setstate(of_python)
         np.random.set_state(of_numpy)
         load("state").set_random_state(of_framework)
-
-
-def _on_top_of(model: Any, lever: Lever) -> Lever:
-    """The lever together with one that is in the model's `call`, such as recomputation."""
-    call = vars(model)["call"]
-
-    def install(size: int, collects: bool) -> Change:
-        object.__setattr__(model, "call", call)
-        change = lever.install(size, collects)
-
-        def undo() -> None:
-            change.__exit__(None, None, None)
-            vars(model).pop("call", None)
-
-        return Change("", undo)
-
-    return replace(lever, install=install, name=f"{lever.name}, on top of another")
 
 
 def _build(model: Any, batch: Any) -> None:

@@ -67,9 +67,9 @@ def guard(
     """
     check_allow(allow)
     _check_arguments(size, batchnorm)
+    check_whole(model)
     check_steps(model)
     check_unguarded(model)
-    check_whole(model)
     _check_functions(model)
     proof = FirstBatchProof(model, functools.partial(describe_cut, model, batchnorm), allow)
     guards = [

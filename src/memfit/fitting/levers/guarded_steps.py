@@ -142,6 +142,9 @@ class GuardedSteps:
                 step.pause(lambda batch: self.proof.check(batch, self.which))
         except UsageError as error:
             return f"the batch could not be run in micro-batches. {error} "
+        except Exception as error:  # noqa: BLE001  # what ran out of memory is the error to raise
+            raised = f"{type(error).__name__}: {error}".partition("\n")[0]
+            return f"the batch could not be run in micro-batches: some rows of it raise {raised}. "
         self.micro_batches.collects = self.proof.collects
         return None
 

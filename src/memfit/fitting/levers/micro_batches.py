@@ -73,9 +73,9 @@ def split(
     size = check_whole_number("size", size)
     check_allow(allow)
     check_batchnorm(batchnorm)
+    check_whole(model)
     check_model(model)
     check_unguarded(model)
-    check_whole(model)
     describe_split(model, batchnorm)
     proof = FirstBatchProof(model, functools.partial(describe_split, model, batchnorm), allow, size)
 

@@ -1,6 +1,8 @@
 """Whether a lever may train a model: proved on its first batch, remembered, or refused."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from memfit.backends.micro_batches.batch_parts import explain_rows, name_leaves
@@ -8,7 +10,7 @@ from memfit.backends.out_of_memory import is_out_of_memory
 from memfit.errors import UsageError
 from memfit.fitting.proof.proof import Lever, prove
 from memfit.fitting.proof.remembered_verdicts import find_verdict, remember_verdict
-from memfit.fitting.proof.rows import MOST_ROWS
+from memfit.fitting.proof.rows import MOST_ROWS, count_rows
 from memfit.fitting.proof.verdict import Outcome, Verdict
 from memfit.messages import say
 
@@ -48,6 +50,8 @@ def check_same(
             `"unverified"` is not in `allow`.
     """
     check_rows(batch)
+    if lever.cuts and "call" in vars(model):
+        lever = _on_top_of(model, lever)
     verdict = find_verdict(model, batch, lever)
     if verdict is None:
         verdict = _prove_if_it_fits(model, batch, lever, min(most_rows, MOST_ROWS))
@@ -62,13 +66,32 @@ def check_same(
     return verdict
 
 
+def _on_top_of(model: Any, lever: Lever) -> Lever:
+    """The lever together with what is in the place of the model's `call`, such as recomputation."""
+    call = vars(model)["call"]
+
+    @contextlib.contextmanager
+    def install(size: int, collects: bool) -> Iterator[None]:
+        object.__setattr__(model, "call", call)
+        try:
+            with lever.install(size, collects):
+                yield
+        finally:
+            vars(model).pop("call", None)
+
+    return replace(lever, install=install, name="")  # another call is another lever: not kept
+
+
 def _prove_if_it_fits(model: Any, batch: Any, lever: Lever, most_rows: int) -> Verdict:
+    number = count_rows(batch)
     try:
         return prove(model, batch, lever, most_rows)
     except Exception as error:
-        if not is_out_of_memory(error):
+        if is_out_of_memory(error):
+            return Verdict(Outcome.UNCLEAR, _NO_MEMORY)
+        if lever.cuts or number <= most_rows:
             raise
-        return Verdict(Outcome.UNCLEAR, _NO_MEMORY)
+    return prove(model, batch, lever, number)  # the model may take whole batches only
 
 
 def check_allow(allow: Any) -> None:
@@ -83,12 +106,17 @@ def check_allow(allow: Any) -> None:
 
 def check_rows(batch: Any) -> None:
     """Raises if the arrays of a batch do not have its samples along their first axis."""
-    shapes = {name: getattr(leaf, "shape", None) for name, leaf in name_leaves(batch).items()}
+    shapes = {name: _read_shape(leaf) for name, leaf in name_leaves(batch).items()}
     lengths = {shape[0] if shape else None for shape in shapes.values()}
     if len(lengths) != 1 or lengths & {None, 0}:
         raise UsageError(explain_rows(", ".join(map(_describe, shapes.items())) or "no arrays"))
 
 
+def _read_shape(leaf: Any) -> Any:
+    """The shape of an array whose rows can be taken; a sparse one has none to take."""
+    return getattr(leaf, "shape", None) if hasattr(leaf, "__getitem__") else None
+
+
 def _describe(named: tuple[str, Any]) -> str:
     name, shape = named
-    return f"{name} {'without a shape' if shape is None else tuple(shape)}"
+    return f"{name} {'without rows to take' if shape is None else tuple(shape)}"

@@ -17,7 +17,7 @@ from memfit.fitting.proof.rows import Rows, to_tensors
 from memfit.fitting.state.saved_attributes import attributes_kept
 from memfit.fitting.state.saved_state import Snapshot
 from memfit.keras_private.layers import full_precision
-from memfit.keras_private.trainer import build_with, is_built, optimizer_replaced
+from memfit.keras_private.trainer import build_with, find_fit, is_built, optimizer_replaced
 
 _FUNCTIONS = ("train_function", "test_function", "predict_function")
 _LEVERS = ("train_step", "test_step", "call", "make_train_function", "make_test_function")
@@ -54,7 +54,7 @@ class ProofStep:
     def __init__(self, model: Any, snapshot: Snapshot, *, runs_python: bool) -> None:
         self.model = model
         self._snapshot = snapshot
-        self._fit = inspect.unwrap(type(model).fit)
+        self._fit = inspect.unwrap(find_fit(model))
         self._fresh_step: Any = None
         self._recorder = recorder_class()()
         self.weights = list(model.trainable_variables)
