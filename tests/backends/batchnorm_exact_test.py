@@ -511,7 +511,7 @@ for how in ("exact", "whole"):
 
 
 # What is traced or compiled first is not of interest; but TensorFlow keeps what it took once.
-WARM = ("2", "3") if BACKEND == "tensorflow" else ("8192",)
+WARM = ("300", "301") if BACKEND == "tensorflow" else ("8192",)
 
 
 @compiles_long
