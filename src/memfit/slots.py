@@ -59,8 +59,7 @@ def class_namespace(kind: type) -> MappingProxyType[str, Any]:
 
 def is_a(value: object, *kinds: type) -> bool:
     """Whether `value` is an instance by its type alone, whatever it says of its class itself."""
-    bases = class_bases(type(value))
-    return any(base is kind for base in bases for kind in kinds)
+    return issubclass(type(value), kinds)
 
 
 def attributes_of(value: object) -> dict[str, Any]:
@@ -161,5 +160,4 @@ def _names_in(attributes: Any) -> dict[str, Any]:
 
 def _container_of(value: object) -> Any:
     """The built-in container that a value is."""
-    bases = class_bases(type(value))
-    return next((one for one in CONTAINERS for base in bases if base is one), None)
+    return next((one for one in CONTAINERS if issubclass(type(value), one)), None)
