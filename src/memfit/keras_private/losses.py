@@ -18,33 +18,6 @@ def are_losses_built(model: Any) -> bool:
     return all(part is None or part.built for part in parts)
 
 
-@relies_on(f"{_TRAINER}._compile_loss", f"{_LOSS}._user_loss")
-def given_losses(model: Any) -> list[Any]:
-    """Returns the losses as they were given to `compile`, flat: names, functions, objects."""
-    import keras
-
-    compiled = model._compile_loss
-    return [] if compiled is None else keras.tree.flatten(compiled._user_loss)
-
-
-@relies_on(
-    f"{_TRAINER}._compile_metrics",
-    f"{_METRICS}._user_metrics",
-    f"{_METRICS}._user_weighted_metrics",
-)
-def given_metrics(model: Any) -> list[Any]:
-    """Returns the metrics as they were given to `compile`, flat: names, functions, objects."""
-    import keras
-
-    compiled = model._compile_metrics
-    if compiled is None:
-        return []
-    return [
-        *keras.tree.flatten(compiled._user_metrics),
-        *keras.tree.flatten(compiled._user_weighted_metrics),
-    ]
-
-
 @relies_on("keras.src.metrics.reduction_metrics.MeanMetricWrapper._fn")
 def metric_function(metric: Any) -> Any | None:
     """Returns the function that a `MeanMetricWrapper` averages; `None` for other metrics."""

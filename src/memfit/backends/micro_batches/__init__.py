@@ -67,9 +67,3 @@ class MicroBatchSteps(Protocol):
 
     def make_test_step(self, model: Any, micro_batches: MicroBatches) -> Any:
         """Returns what stands in for `model.test_step`, to be bound to the model."""
-
-    def get_random_state(self) -> Any:
-        """Returns the framework's own random state, `None` where Keras does not use it."""
-
-    def set_random_state(self, state: Any) -> None:
-        """Puts a random state back."""

@@ -52,14 +52,6 @@ def _fresh(model: Any, micro_batches: MicroBatches, name: str) -> Any:
     return step
 
 
-def get_random_state() -> None:
-    """Keras keeps what it draws from in variables of the model."""
-
-
-def set_random_state(state: None) -> None:
-    """There is nothing to put back."""
-
-
 def is_dense(leaf: Any) -> bool:
     """Returns whether rows of an array can be taken out of it."""
     return isinstance(leaf, jax.Array | np.ndarray)

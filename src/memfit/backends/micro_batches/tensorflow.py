@@ -34,14 +34,6 @@ def make_test_step(model: Any, micro_batches: MicroBatches) -> Any:
     return Loop(model, micro_batches, is_training=False).run
 
 
-def get_random_state() -> None:
-    """Keras keeps what it draws from in variables of the model."""
-
-
-def set_random_state(state: None) -> None:
-    """There is nothing to put back."""
-
-
 def check_model(model: Any, micro_batches: MicroBatches) -> None:
     """Raises if the batches of this model cannot be cut on TensorFlow, and says why."""
     if micro_batches.collects and model.jit_compile:

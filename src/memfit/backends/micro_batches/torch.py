@@ -9,6 +9,7 @@ import torch
 from memfit.backends.micro_batches import MicroBatches
 from memfit.backends.micro_batches.batch_parts import check, cut, flatten, unpack
 from memfit.backends.micro_batches.loss_weights import Totals, counted, weighed
+from memfit.backends.state.torch import get_random_state, set_random_state
 from memfit.keras_private.layers import changing_variables, get_mask, set_mask
 from memfit.keras_private.losses import compute_loss, track_loss
 from memfit.keras_private.trainer import call_model
@@ -22,19 +23,6 @@ def make_train_step(model: Any, micro_batches: MicroBatches) -> Any:
 def make_test_step(model: Any, micro_batches: MicroBatches) -> Any:
     """Returns a step that evaluates the micro-batches of a batch."""
     return Loop(micro_batches, is_training=False).test_step
-
-
-def get_random_state() -> Any:
-    """Returns what Keras's Dropout draws from on torch, on the CPU and on each GPU."""
-    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    return torch.get_rng_state(), gpus
-
-
-def set_random_state(state: Any) -> None:
-    """Puts a random state back."""
-    torch.set_rng_state(state[0])
-    if state[1]:
-        torch.cuda.set_rng_state_all(state[1])
 
 
 def is_dense(leaf: Any) -> bool:
